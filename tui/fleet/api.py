@@ -1,0 +1,104 @@
+"""What the dashboard and the headless commands know of a fleet: states to read, actions to send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tui.sglang.state import ServerState
+
+
+@dataclass(frozen=True, slots=True)
+class HostState:
+    """One host at one moment. ``phase``: idle, connecting, connected, unreachable, refused."""
+
+    name: str
+    address: str
+    phase: str = "idle"
+    message: str = ""  # the error, with what to do
+    since: float | None = None
+    retry_at: float | None = None
+    memory_total: int | None = None  # bytes, the cgroup's limit where there is one
+    memory_available: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Launch a server that does not run."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class Relaunch:
+    """End a server if it runs, prove it gone, launch it again; ``overrides`` are flags → values (None removes)."""
+
+    server: str
+    overrides: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End a server and prove that nothing of it is left. ``grace``: seconds before SIGKILL, else the profile's."""
+
+    server: str
+    grace: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeTest:
+    """One short completion on a ready server."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reconnect:
+    """Try a host again now."""
+
+    host: str
+
+
+Action = Launch | Relaunch | Kill | SmokeTest | Reconnect
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of an action: one line for the person who asked, and details for a report."""
+
+    ok: bool
+    message: str
+    details: Mapping[str, object] = field(default_factory=dict)
+
+
+class Source(Protocol):
+    """Where states come from: a live fleet on its own thread, saved logs, or fixed states in a test.
+
+    Every method may be called from any thread and returns at once.
+    """
+
+    @property
+    def title(self) -> str: ...
+
+    @property
+    def read_only(self) -> bool: ...
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of any state."""
+
+    def states(self) -> tuple[ServerState, ...]:
+        """One per server, in the profile's order."""
+
+    def hosts(self) -> tuple[HostState, ...]: ...
+
+    def log_path(self, server: str) -> Path | None:
+        """A file on this side that holds the raw bytes of the server's current log, growing."""
+
+    def act(self, action: Action) -> Future[Outcome]: ...
+
+    def now(self) -> float:
+        """Unix seconds; a frozen clock in tests."""

@@ -1,0 +1,214 @@
+"""What the rest of the program knows of a host: values, errors and the protocol of a ``Link``.
+
+Nothing here imports asyncssh, so the fleet and tests load in an instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+class HostErrorKind(StrEnum):
+    """Why a host or a request on it failed; ``UNREACHABLE``-like kinds end in exit code 4."""
+
+    UNREACHABLE = "unreachable"  # name, route, port, timeout, connection lost
+    HOST_KEY_UNKNOWN = "host_key_unknown"
+    HOST_KEY_CHANGED = "host_key_changed"
+    HOST_KEY_REVOKED = "host_key_revoked"
+    LOGIN_REFUSED = "login_refused"
+    CONFIG = "config"  # ~/.ssh/config, keys, options that this side cannot use
+    NO_PYTHON = "no_python"
+    NO_AGENT = "no_agent"  # the agent did not come up, or stopped answering
+    REFUSED = "refused"  # the agent answers, but the request cannot be done
+
+
+class HostError(Exception):
+    """A failed connection or request, in the user's words: what happened, and what to do about it."""
+
+    def __init__(self, kind: HostErrorKind, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the agent says of its host when it comes up."""
+
+    hostname: str
+    user: str
+    boot_id: str
+    utc_offset: int  # seconds east of UTC
+    time: float  # Unix seconds on the host
+    python: str
+    home: str
+    cpus: int
+    memory_total: int  # bytes, of the machine
+    memory_limit: int | None  # bytes, of the cgroup
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSpec:
+    """One launch, as asked for. ``env`` reaches the server and never the host's disk; ``secret_names`` says which
+    of it, and which values of ``argv``, must never be written or shown."""
+
+    profile: str
+    server: str
+    argv: tuple[str, ...]
+    cwd: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    secret_names: tuple[str, ...] = ()
+    setup: str | None = None  # shell lines to source before
+    log_link: str | None = None  # relative to cwd, or absolute
+    port: int | None = None
+    digest: str = ""  # of the server's part of the profile
+    who: str = ""  # user@machine on this side
+
+
+@dataclass(frozen=True, slots=True)
+class RunExit:
+    """How a run's main process ended, from the keeper's ``exit.json``."""
+
+    status: int | None
+    signal: str | None
+    oom_killed: bool | None
+    at: float
+    left: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run directory of a host. ``alive`` is proven by pid, start time and boot id; ``exit`` may be unknown."""
+
+    run: str
+    profile: str
+    server: str
+    pid: int | None
+    started: float
+    boot_id: str | None
+    argv: tuple[str, ...]
+    log: str  # path on the host
+    alive: bool
+    exit: RunExit | None = None
+    port: int | None = None
+    digest: str = ""
+    who: str = ""
+    stop_asked: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogBytes:
+    """A stretch of a run's log, at its true offset in the file ``inode``. ``handled`` must be called once the
+    bytes are consumed: it returns the credit that lets the agent send more."""
+
+    run: str
+    inode: int
+    offset: int
+    data: bytes
+    handled: Callable[[], None] = field(default=lambda: None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RunWatch:
+    """A look at a run: its processes, memory in bytes, and what listens on its port (own, foreign, none)."""
+
+    run: str
+    at: float  # Unix seconds on the host
+    alive: bool
+    pids: tuple[int, ...] = ()
+    pinned: int | None = None
+    available: int | None = None
+    total: int | None = None
+    source: str = "rss"
+    listening: str | None = None
+    listener: str | None = None  # who, when foreign: "pid 123 (nginx)"
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """A run's main process ended; ``exit`` is ``None`` when nobody recorded how."""
+
+    run: str
+    exit: RunExit | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLost:
+    """The connection is gone; the link tries again by itself unless ``final``."""
+
+    error: HostError
+    final: bool
+    retry_in: float | None = None  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LinkUp:
+    """The agent answers (again); followed logs and watches go on by themselves."""
+
+    hello: Hello
+
+
+LinkEvent = LogBytes | RunWatch | RunEnded | LinkLost | LinkUp
+
+
+@dataclass(frozen=True, slots=True)
+class KillReport:
+    """What a kill found, what it took, and the second look by a fresh process."""
+
+    run: str
+    found: tuple[str, ...]  # "pid 123 sglang::scheduler"
+    signals: tuple[str, ...]  # "SIGTERM", "SIGKILL"
+    left: tuple[str, ...]  # empty is the proof
+    seconds: float
+    port_free: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAnswer:
+    """The answer of a GET or POST that the agent made to the server's port on its own host."""
+
+    status: int
+    body: bytes
+    seconds: float
+
+
+class Link(Protocol):
+    """One host. All methods are coroutines of one event loop and raise ``HostError``; none hangs."""
+
+    name: str
+
+    async def open(self) -> Hello: ...
+
+    async def close(self) -> None: ...
+
+    def subscribe(self, on_event: Callable[[LinkEvent], None]) -> None:
+        """Call ``on_event`` for everything that comes by itself. It must return quickly and never raise."""
+
+    async def launch(self, spec: LaunchSpec) -> RunRecord: ...
+
+    async def runs(self, profile: str | None = None, server: str | None = None) -> list[RunRecord]:
+        """Newest first."""
+
+    async def follow(self, run: str, offset: int = 0, inode: int | None = None) -> None:
+        """Send the run's log from ``offset`` on, as ``LogBytes``, until ``unfollow``; survives reconnects."""
+
+    async def unfollow(self, run: str) -> None: ...
+
+    async def watch(self, run: str) -> None:
+        """Send ``RunWatch`` at least each second while it changes, and ``RunEnded`` at once when it ends."""
+
+    async def unwatch(self, run: str) -> None: ...
+
+    async def kill(self, run: str, grace: float) -> KillReport: ...
+
+    async def get(self, port: int, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 5.0) -> HttpAnswer: ...
+
+    async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
+        """Preflight on the host: (check, pass|warn|fail, found, advice)."""

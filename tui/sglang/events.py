@@ -1,0 +1,102 @@
+"""What can happen to a server, as frozen values for ``reduce``. ``at`` is Unix seconds on this side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tui.sglang.facts import LogFacts
+from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A run began, or was found running or ended (``run.adopted``): all facts of an earlier run are dropped."""
+
+    at: float
+    run: RunInfo
+    previous_stages: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A launch that never became a process: no such directory, interpreter, port taken, somebody else won."""
+
+    at: float
+    failure: Failure
+
+
+@dataclass(frozen=True, slots=True)
+class LogRead:
+    """A batch of the run's log, already read by ``facts``."""
+
+    at: float
+    facts: LogFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The agent's look at a run's processes, memory and port; fields that it could not read are ``None``."""
+
+    at: float
+    alive: bool | None = None
+    listening: str | None = None
+    memory: MemoryReading | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRead:
+    """An answer of the server by HTTP: ready or not, and live figures where it has them."""
+
+    at: float
+    ready: bool | None = None
+    sample: Sample | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The main process ended, seen by its keeper."""
+
+    at: float
+    exit: Exit
+
+
+@dataclass(frozen=True, slots=True)
+class Vanished:
+    """The run's process is gone and nobody recorded how (reboot, keeper killed)."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class StopAsked:
+    """Somebody asked the server to end."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class HostLost:
+    """The server's host cannot be reached; what is known stays known, with its age."""
+
+    at: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostBack:
+    """The server's host answers again."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Something worth saying about the server that is no failure."""
+
+    at: float
+    note: str
+
+
+Event = (
+    Launched | Refused | LogRead | Watched | HttpRead | Exited | Vanished | StopAsked | HostLost | HostBack | Noted
+)

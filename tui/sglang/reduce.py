@@ -1,0 +1,1 @@
+"""``reduce(state, event) -> state`` and what depends on the time, ``marks(state, now)``. Both pure."""

@@ -1,0 +1,40 @@
+"""``ServerState``: everything known of one server. It changes only in ``reduce``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tui.sglang.facts import LogFacts
+from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample, ServerInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """One server at one moment. Facts from each source stand apart; ``verdict`` says what they mean together.
+
+    ``listening`` is what stands on the server's port: ``own`` (a socket of this run that accepts), ``foreign``
+    (somebody else's), ``none``, or ``None`` while nobody has looked.
+    """
+
+    info: ServerInfo
+    run: RunInfo | None = None
+    log: LogFacts = field(default_factory=LogFacts)
+    alive: bool | None = None
+    exit: Exit | None = None
+    listening: str | None = None
+    http_ready: bool | None = None  # the answer of /ready or /model_info, where ready_by asks for it
+    http: Sample | None = None  # the newest live figures by HTTP, where the log is silent
+    memory: MemoryReading | None = None
+    memory_peak: int = 0  # bytes, the largest ``memory.pinned`` of this run
+    refused: Failure | None = None  # a launch that never became a process
+    stop_asked: float | None = None  # when this side, or another session, asked it to end
+    unreachable_since: float | None = None
+    unreachable_why: str | None = None
+    log_at: float | None = None  # when the last byte of its log that is not a probe arrived
+    seen_at: float | None = None  # when its host last said anything about it
+    ready_at: float | None = None  # when it was first known to be ready
+    previous_stages: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the last run that became ready
+    notes: tuple[str, ...] = ()  # things worth saying that are no failure ("already runs with other flags: …")
+
+
+__all__ = ["ServerState"]
