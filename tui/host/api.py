@@ -28,11 +28,12 @@ class HostErrorKind(StrEnum):
 class HostError(Exception):
     """A failed connection or request, in the user's words: what happened, and what to do about it."""
 
-    def __init__(self, kind: HostErrorKind, message: str, remedy: str = "") -> None:
+    def __init__(self, kind: HostErrorKind, message: str, remedy: str = "", failure: str = "other") -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.remedy = remedy
+        self.failure = failure  # the ``failure.kind`` of cli.md for a refused launch: port_in_use, bad_argument, other
 
     def __str__(self) -> str:
         return f"{self.message} {self.remedy}".strip()
@@ -133,10 +134,12 @@ class RunWatch:
 
 @dataclass(frozen=True, slots=True)
 class RunEnded:
-    """A run's main process ended; ``exit`` is ``None`` when nobody recorded how."""
+    """A run's main process ended; ``exit`` is ``None`` when nobody recorded how. ``log_size`` is the log's size in
+    bytes at that moment: the end may overtake the last bytes of the log, and who explains it waits for them."""
 
     run: str
     exit: RunExit | None
+    log_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,13 @@ class Link(Protocol):
 
     async def kill(self, run: str, grace: float) -> KillReport: ...
 
-    async def get(self, port: int, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 5.0) -> HttpAnswer: ...
+    async def get(
+        self, port: int, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 5.0
+    ) -> HttpAnswer: ...
+
+    async def post(
+        self, port: int, path: str, body: bytes, *, headers: Mapping[str, str] | None = None, timeout: float = 60.0
+    ) -> HttpAnswer: ...
 
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
         """Preflight on the host: (check, pass|warn|fail, found, advice)."""
