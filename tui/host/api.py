@@ -57,15 +57,15 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """One launch, as asked for. ``env`` reaches the server and never the host's disk; ``secret_names`` says which
-    of it, and which values of ``argv``, must never be written or shown."""
+    """One launch, as asked for. ``env`` reaches the server and never the host's disk; ``secrets`` are the values in
+    ``argv`` that must never be written or shown."""
 
     profile: str
     server: str
     argv: tuple[str, ...]
     cwd: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
-    secret_names: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
     setup: str | None = None  # shell lines to source before
     log_link: str | None = None  # relative to cwd, or absolute
     port: int | None = None
@@ -102,6 +102,7 @@ class RunRecord:
     digest: str = ""
     who: str = ""
     stop_asked: float | None = None
+    log_size: int | None = None  # bytes, when the record was made
 
 
 @dataclass(frozen=True, slots=True)
