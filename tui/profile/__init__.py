@@ -1,0 +1,1 @@
+"""What the user wrote: profiles of hosts and servers. Load one with ``tui.profile.load.load``."""
