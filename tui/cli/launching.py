@@ -1,0 +1,120 @@
+"""Launching without a screen: what ``up`` and ``relaunch`` share."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+import click
+
+from tui.cli.exits import Exit
+from tui.cli.session import Narrator, host_exit, open_fleet, run
+from tui.fleet.api import Launch, Outcome
+from tui.fleet.fleet import Fleet
+from tui.fleet.outcome import decided, settled
+from tui.profile.model import Profile, Server
+from tui.report.events import heartbeat_text, json_line
+from tui.report.json import report
+from tui.report.text import status_table
+from tui.sglang import verdict
+from tui.sglang.model import Phase
+
+_HEARTBEAT_SECONDS = 30.0
+
+
+async def launch_and_wait(
+    fleet: Fleet, outcomes: dict[str, Outcome], narrator: Narrator, timeout: float | None
+) -> Exit:
+    """Wait for the servers of ``outcomes`` and say what they do; a refused launch has failed already."""
+    names = list(outcomes)
+    for name, outcome in outcomes.items():
+        if outcome.ok:
+            event = "already" if outcome.details.get("already") else "launched"
+            narrator.say(name, event, outcome.message, **outcome.details)
+        elif verdict.phase(fleet.supervisors[name].state) is not Phase.FAILED:
+            narrator.say(name, "refused", outcome.message, message=outcome.message)
+        for note in fleet.supervisors[name].state.notes:
+            narrator.say(name, "note", note, note=note)
+    waited = [name for name in names if outcomes[name].ok]
+    beats = asyncio.create_task(_heartbeats(fleet, waited, narrator))
+    fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))
+    for name in names:
+        narrator.follow(fleet.supervisors[name].state)
+    try:
+        await fleet.until(lambda: _all_decided(fleet, waited), _seconds(fleet, waited, timeout))
+    finally:
+        beats.cancel()
+        fleet.listeners.pop()
+    codes = [_exit_of(fleet, name) if outcomes[name].ok else Exit.FAILED for name in names]
+    unreachable = host_exit(fleet)
+    if unreachable is not Exit.OK:  # their servers did not fail: nobody knows
+        lost = {n for n in names if fleet.host_of(n).error}
+        codes = [code for name, code in zip(names, codes, strict=True) if name not in lost]
+    return Exit.worst([*codes, unreachable])
+
+
+def _all_decided(fleet: Fleet, names: Sequence[str]) -> bool:
+    return all(decided(fleet.supervisors[n].state) or fleet.host_of(n).gone for n in names)
+
+
+def _seconds(fleet: Fleet, names: Sequence[str], timeout: float | None) -> float | None:
+    """The caller's timeout, else the longest of the profile's deadlines."""
+    if timeout is not None or not names:
+        return timeout
+    return max(fleet.supervisors[n].server.ready_timeout for n in names)
+
+
+def _exit_of(fleet: Fleet, name: str) -> Exit:
+    match verdict.phase(fleet.supervisors[name].state):
+        case Phase.READY:
+            return Exit.OK
+        case Phase.STARTING | Phase.STOPPING:
+            return Exit.UNDECIDED
+        case _:
+            return Exit.FAILED
+
+
+async def _heartbeats(fleet: Fleet, names: Sequence[str], narrator: Narrator) -> None:
+    """Every 30 s a line for each server that still starts: stage, age, pinned memory, last line."""
+    while True:
+        await asyncio.sleep(_HEARTBEAT_SECONDS)
+        for name in names:
+            state = fleet.supervisors[name].state
+            if verdict.phase(state) is Phase.STARTING:
+                text, details = heartbeat_text(state, time.time())
+                narrator.say(name, "heartbeat", text, **details)
+
+
+def summarise(fleet: Fleet, as_json: bool) -> None:
+    """The last word: the reports, as the last JSON line or as a table."""
+    now = time.time()
+    if as_json:
+        click.echo(json_line(now, None, "summary", servers=[report(s, now) for s in fleet.states()]))
+    else:
+        click.echo(status_table(fleet.states(), now))
+
+
+async def headless_demo(profile: Profile, seconds: float) -> Exit:
+    """Launch the demo's servers and wait until they are settled: answered is ``OK``, whatever their phases."""
+    narrator = Narrator(as_json=False)
+    async with open_fleet(profile, profile.servers, narrator) as fleet:
+        fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))
+        await asyncio.gather(*(fleet.act(Launch(name)) for name in fleet.supervisors))
+        reached = await fleet.until(lambda: settled(fleet.states()), seconds)
+        summarise(fleet, as_json=False)
+        return Exit.worst([Exit.OK if reached else Exit.UNDECIDED, host_exit(fleet)])
+
+
+async def up(profile: Profile, servers: Sequence[Server], timeout: float | None, as_json: bool, stay: bool) -> Exit:
+    narrator = Narrator(as_json)
+    async with open_fleet(profile, servers, narrator) as fleet:
+        reachable = [n for n in fleet.supervisors if not fleet.host_of(n).error]
+        started = await asyncio.gather(*(fleet.act(Launch(name)) for name in reachable))
+        outcomes = dict(zip(reachable, started, strict=True))
+        code = await launch_and_wait(fleet, outcomes, narrator, timeout)
+        summarise(fleet, as_json)
+        if stay:
+            fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))
+            await asyncio.Event().wait()
+        return code

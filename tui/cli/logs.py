@@ -1,0 +1,133 @@
+"""``hcs-tui logs``: a run's log, secrets masked, from its host."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+
+import click
+
+from tui.cli.exits import Exit
+from tui.cli.options import open_profile, profile_argument
+from tui.host.api import HostError, Link, LinkEvent, LinkLost, LogBytes, RunEnded, RunRecord
+from tui.host.connect import open_link
+from tui.profile.model import Profile, Server
+from tui.sglang.mask import mask
+
+_BYTES_A_LINE = 1024  # a guess: when fewer lines than wanted come, we begin further back
+
+
+async def logs(profile: Profile, server: Server, follow: bool, lines: int | None, run: str | None) -> Exit:
+    """Print the last ``lines`` of a run (all without), then follow it until it ends or Ctrl-C."""
+    stream = LogStream(open_link(server.host))
+    try:
+        await stream.link.open()
+        records = await stream.link.runs(profile.name, server.name)
+        record = _choose(records, run)
+        if record is None:
+            ids = ", ".join(r.run for r in records[:5])
+            why = f"has no run {run!r}; its runs: {ids}" if records else "never ran on " + server.host.name
+            click.echo(f"hcs-tui: {server.name} {why}", err=True)
+            return Exit.USAGE
+        await _print(stream, record, lines, follow)
+        return Exit.OK
+    except HostError as error:
+        click.echo(f"hcs-tui: {error}", err=True)
+        return Exit.UNREACHABLE
+    finally:
+        await stream.link.close()
+
+
+def _choose(records: list[RunRecord], run: str | None) -> RunRecord | None:
+    """The run whose id begins with ``run``, else the newest."""
+    if run is None:
+        return records[0] if records else None
+    return next((r for r in records if r.run == run), None) or next((r for r in records if r.run.startswith(run)), None)
+
+
+async def _print(stream: LogStream, record: RunRecord, lines: int | None, follow: bool) -> None:
+    size = record.log_size or 0
+    reach = size if lines is None else max(lines, 1) * _BYTES_A_LINE
+    while True:
+        start = max(0, size - reach)
+        tail = await _read(stream, record, start, size)
+        if start == 0 or tail.count(b"\n") > (lines or 0):
+            break
+        reach *= 8
+    _write(_last_lines(tail, lines, whole=start == 0))
+    if follow and record.alive:
+        carry = b""
+        async for data in stream.bytes(record, size):
+            whole, newline, carry = (carry + data).rpartition(b"\n")
+            _write(whole + newline)
+        _write(carry)
+
+
+def _last_lines(data: bytes, lines: int | None, *, whole: bool) -> bytes:
+    if lines is None:
+        return data
+    if not whole:
+        data = data.partition(b"\n")[2]  # the first line may be cut
+    kept = data.splitlines(keepends=True)
+    return b"".join(kept[-lines:]) if lines else b""
+
+
+async def _read(stream: LogStream, record: RunRecord, start: int, end: int) -> bytes:
+    data = bytearray()
+    if start < end:
+        async for chunk in stream.bytes(record, start):
+            data += chunk
+            if start + len(data) >= end:
+                break
+    return bytes(data[: end - start])
+
+
+class LogStream:
+    """The log of one run at a time, over a link of its own."""
+
+    def __init__(self, link: Link) -> None:
+        self.link = link
+        self._events: asyncio.Queue[LinkEvent] = asyncio.Queue()
+        link.subscribe(self._events.put_nowait)
+
+    async def bytes(self, record: RunRecord, start: int) -> AsyncIterator[bytes]:
+        """The log from byte ``start`` on, until the run has ended and all of it came."""
+        await self.link.follow(record.run, start)
+        await self.link.watch(record.run)
+        at, end = start, None if record.alive else (record.log_size or 0)
+        try:
+            while end is None or at < end:
+                event = await self._events.get()
+                if isinstance(event, LogBytes):
+                    event.handled()
+                    # what an earlier, broken-off read left in the queue lies elsewhere, or was seen
+                    if event.offset <= at < event.offset + len(event.data):
+                        yield event.data[at - event.offset :]
+                        at = event.offset + len(event.data)
+                elif isinstance(event, RunEnded):
+                    end = event.log_size or at
+                elif isinstance(event, LinkLost) and event.final:
+                    raise event.error
+        finally:
+            await self.link.unfollow(record.run)
+            await self.link.unwatch(record.run)
+
+
+def _write(data: bytes) -> None:
+    """Whole lines to stdout, masked; control characters of the log stay out of a terminal."""
+    for line in data.splitlines(keepends=True):
+        sys.stdout.buffer.write(mask(line))
+    sys.stdout.buffer.flush()
+
+
+@click.command("logs")
+@profile_argument
+@click.argument("server", metavar="SERVER")
+@click.option("-f", "--follow", is_flag=True, help="Go on until the run ends.")
+@click.option("-n", "lines", type=click.IntRange(min=0), metavar="LINES", help="Only the last lines.")
+@click.option("--run", metavar="ID", help="An earlier run, by the beginning of its id [the newest].")
+def command(profile: str, server: str, follow: bool, lines: int | None, run: str | None) -> Exit:
+    """Print a run's log, with secrets masked."""
+    loaded = open_profile(profile)
+    return asyncio.run(logs(loaded, loaded.server(server), follow, lines, run))

@@ -1,0 +1,95 @@
+"""What the headless commands share: a fleet for the length of a command, narration, and the exit code."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import click
+
+from tui.cli.exits import Exit
+from tui.fleet.fleet import Fleet
+from tui.profile.model import Profile, Server
+from tui.report.events import json_line
+from tui.sglang import verdict
+from tui.sglang.model import Phase
+from tui.sglang.state import ServerState
+
+_KNOWN_SECONDS = 15.0  # for the log that stands on the host to be read
+
+
+@dataclass
+class Narrator:
+    """Says what happens: one JSON object a line on stdout, or a line for people on stderr."""
+
+    as_json: bool
+    said: dict[str, str] = field(default_factory=dict)
+
+    def say(self, server: str, event: str, text: str, **details: object) -> None:
+        if self.as_json:
+            click.echo(json_line(time.time(), server, event, **details))
+        else:
+            clock = time.strftime("%H:%M:%S")
+            click.echo(f"{clock}  {server:<12}  {text}", err=True)
+
+    def follow(self, state: ServerState) -> None:
+        """Say a server's phase or stage when it is another than the last one said."""
+        phase = verdict.phase(state)
+        stage = verdict.stage(state)
+        name = stage.value if phase is Phase.STARTING and stage else phase.value
+        if self.said.get(state.info.name) == name:
+            return
+        self.said[state.info.name] = name
+        if phase is Phase.FAILED:
+            self._failed(state)
+        elif phase is Phase.READY:
+            self.say(state.info.name, "ready", f"ready  {state.info.url or ''}", url=state.info.url)
+        elif phase is Phase.STARTING and stage:
+            self.say(state.info.name, "stage", stage.value.replace("_", " "), stage=stage.value)
+        else:
+            self.say(state.info.name, phase.value, phase.value)
+
+    def _failed(self, state: ServerState) -> None:
+        failure = verdict.failure(state)
+        if failure is None:
+            self.say(state.info.name, "failed", "failed")
+            return
+        text = "\n".join(
+            [f"failed: {failure.explanation}"]
+            + ([f"{'':24}{failure.line.strip()[:200]}"] if failure.line.strip() else [])
+            + [f"{'':24}→ {advice}" for advice in failure.advice]
+        )
+        self.say(
+            state.info.name,
+            "failed",
+            text,
+            kind=failure.kind.value,
+            line=failure.line,
+            explanation=failure.explanation,
+            advice=list(failure.advice),
+        )
+
+
+@asynccontextmanager
+async def open_fleet(
+    profile: Profile, servers: Sequence[Server], narrator: Narrator | None = None, *, read_only: bool = False
+) -> AsyncIterator[Fleet]:
+    """A fleet whose hosts have answered or failed, and whose running servers are known with their whole log."""
+    fleet = Fleet(profile, servers, read_only=read_only)
+    fleet.start()
+    try:
+        await fleet.settled()
+        await fleet.until(lambda: all(s.known for s in fleet.supervisors.values()), _KNOWN_SECONDS)
+        if narrator:
+            for name, error in fleet.errors().items():
+                narrator.say(name, "host", str(error), kind=error.kind.value, message=str(error))
+        yield fleet
+    finally:
+        await fleet.close()
+
+
+def host_exit(fleet: Fleet) -> Exit:
+    """``UNREACHABLE`` when any host of the fleet cannot be used."""
+    return Exit.UNREACHABLE if fleet.errors() else Exit.OK

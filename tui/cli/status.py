@@ -1,0 +1,53 @@
+"""``hcs-tui status``: what each server does now, as a table or JSON; ``--watch`` goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Sequence
+
+import click
+
+from tui.cli.exits import Exit
+from tui.cli.options import json_option, open_profile, profile_argument, servers_argument
+from tui.cli.session import host_exit, open_fleet
+from tui.fleet.fleet import Fleet
+from tui.profile.model import Profile, Server
+from tui.report.json import document
+from tui.report.text import status_table
+
+_WATCH_SECONDS = 1.0
+
+
+async def status(profile: Profile, servers: Sequence[Server], as_json: bool, watch: bool) -> Exit:
+    async with open_fleet(profile, servers, read_only=True) as fleet:
+        _show(fleet, profile.name, as_json)
+        for name, error in fleet.errors().items():
+            click.echo(f"{name}: {error}", err=True)
+        seen = fleet.version
+        while watch:
+            await asyncio.sleep(_WATCH_SECONDS)
+            if fleet.version != seen:
+                seen = fleet.version
+                _show(fleet, profile.name, as_json)
+        return host_exit(fleet)
+
+
+def _show(fleet: Fleet, profile: str, as_json: bool) -> None:
+    now = time.time()
+    if as_json:
+        click.echo(json.dumps(document(profile, fleet.states(), now)))
+    else:
+        click.echo(status_table(fleet.states(), now))
+
+
+@click.command("status")
+@profile_argument
+@servers_argument
+@json_option
+@click.option("--watch", is_flag=True, help="Go on, with a new table or JSON line after each change.")
+def command(profile: str, servers: tuple[str, ...], as_json: bool, watch: bool) -> Exit:
+    """What each server does now. Looks, and changes nothing."""
+    loaded = open_profile(profile)
+    return asyncio.run(status(loaded, loaded.select(servers), as_json, watch))

@@ -1,0 +1,143 @@
+"""The Fleet: the servers of a profile, their hosts, and the actions on them. It lives on one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+
+from tui.fleet.api import Action, HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
+from tui.fleet.hosts import HostWatch
+from tui.fleet.places import Places, default_places
+from tui.fleet.supervisor import Supervisor
+from tui.host.api import HostError, Link
+from tui.host.connect import open_link
+from tui.profile.model import Host, Profile, Server
+from tui.sglang.events import Event
+from tui.sglang.state import ServerState
+
+Listener = Callable[[Supervisor, ServerState, Event], None]
+
+
+class Fleet:
+    """Servers and hosts of one profile. Build it inside a running loop; ``close`` leaves every server running."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        servers: Sequence[Server] | None = None,
+        *,
+        places: Places | None = None,
+        clock: Callable[[], float] = time.time,
+        read_only: bool = False,
+        link: Callable[[Host], Link] = open_link,
+    ) -> None:
+        self.profile = profile
+        self.read_only = read_only
+        self.version = 0
+        self.listeners: list[Listener] = []
+        self._clock = clock
+        self._stagger: dict[str, tuple[asyncio.Lock, float]] = {}
+        self._hosts: dict[str, HostWatch] = {}
+        self.supervisors: dict[str, Supervisor] = {}
+        places = places or default_places()
+        for server in servers if servers is not None else profile.servers:
+            host = server.host
+            if host.name not in self._hosts:
+                self._hosts[host.name] = HostWatch(
+                    link(host), profile.name, host.ssh, clock=clock, changed=self._host_changed
+                )
+            watch = self._hosts[host.name]
+            supervisor = Supervisor(profile.name, server, watch.link, places, clock=clock, changed=self._server_changed)
+            watch.supervisors.append(supervisor)
+            self.supervisors[server.name] = supervisor
+
+    def start(self) -> None:
+        """Begin to connect; servers that run already are adopted as their hosts answer."""
+        for watch in self._hosts.values():
+            watch.start()
+
+    async def settled(self) -> None:
+        """Every host's first attempt is over, and its running servers are known."""
+        await asyncio.gather(*(watch.settled.wait() for watch in self._hosts.values()))
+
+    async def until(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
+        """Wait until ``condition`` holds, looking after every change; False when ``timeout`` seconds passed first."""
+        changed = asyncio.Event()
+
+        def listener(*_: object) -> None:
+            changed.set()
+
+        self.listeners.append(listener)
+        try:
+            async with asyncio.timeout(timeout):
+                while not condition():
+                    changed.clear()
+                    await changed.wait()
+            return True
+        except TimeoutError:
+            return condition()
+        finally:
+            self.listeners.remove(listener)
+
+    async def close(self) -> None:
+        await asyncio.gather(*(watch.close() for watch in self._hosts.values()))
+
+    def states(self) -> tuple[ServerState, ...]:
+        return tuple(s.state for s in self.supervisors.values())
+
+    def hosts(self) -> tuple[HostState, ...]:
+        return tuple(watch.state for watch in self._hosts.values())
+
+    def errors(self) -> dict[str, HostError]:
+        """The hosts that cannot be used now, and why."""
+        return {name: watch.error for name, watch in self._hosts.items() if watch.error}
+
+    def host_of(self, server: str) -> HostWatch:
+        return self._hosts[self.supervisors[server].server.host.name]
+
+    async def act(self, action: Action) -> Outcome:
+        """Carry out an action; failures are told in the outcome, never raised."""
+        if isinstance(action, Reconnect):
+            self._hosts[action.host].reconnect()
+            return Outcome(True, f"{action.host}: trying again")
+        if self.read_only and not isinstance(action, SmokeTest):
+            return Outcome(False, "read-only: nothing is launched or killed")
+        watch = self.host_of(action.server)
+        try:
+            hello = await watch.require()
+        except HostError as error:
+            return Outcome(False, f"{action.server}: {error}", {"error": error.kind.value})
+        supervisor = self.supervisors[action.server]
+        match action:
+            case Launch():
+                await self._wait_turn(supervisor.server.host)
+                return await supervisor.launch(hello)
+            case Relaunch(_, overrides):
+                try:
+                    server = supervisor.server.with_args(overrides)
+                except ValueError as error:
+                    return Outcome(False, f"{action.server}: {error}")
+                return await supervisor.relaunch(hello, server)
+            case Kill(_, grace):
+                return await supervisor.kill(grace)
+            case SmokeTest():
+                return await supervisor.smoke()
+
+    async def _wait_turn(self, host: Host) -> None:
+        """Launches on one host begin ``stagger`` seconds apart, where its profile says so."""
+        if not host.stagger:
+            return
+        lock, _ = self._stagger.setdefault(host.name, (asyncio.Lock(), 0.0))
+        async with lock:
+            loop = asyncio.get_running_loop()
+            await asyncio.sleep(max(0.0, self._stagger[host.name][1] - loop.time()))
+            self._stagger[host.name] = (lock, loop.time() + host.stagger)
+
+    def _server_changed(self, supervisor: Supervisor, before: ServerState, event: Event) -> None:
+        self.version += 1
+        for listener in self.listeners:
+            listener(supervisor, before, event)
+
+    def _host_changed(self) -> None:
+        self.version += 1

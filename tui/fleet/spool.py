@@ -1,0 +1,94 @@
+"""The spool: the raw bytes of each run's log on this side, at their true offsets, mode 0600.
+
+A run's log never changes once written, and a spool file is named after its run: two programs that spool the same run
+write the same bytes at the same places, so they may share a file. Secrets are masked when lines leave it, not here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui.sglang.facts import Carry, LogFacts, facts
+
+_STEP = 64 * 1024
+_KEPT_RUNS = 5
+
+
+def run_spool(root: Path, profile: str, server: str, run: str) -> Path:
+    """The spool file of a run; its folders are made with mode 0700, and the oldest runs' files are dropped."""
+    folder = root / _plain(profile) / _plain(server)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = folder / f"{_plain(run)}.log"
+    others = sorted((p for p in folder.glob("*.log") if p != path), key=lambda p: p.stat().st_mtime, reverse=True)
+    for old in others[_KEPT_RUNS - 1 :]:
+        with contextlib.suppress(OSError):
+            old.unlink()
+    return path
+
+
+def _plain(name: str) -> str:
+    """``name`` as one path component, distinct names staying distinct."""
+    plain = "".join(c if c.isalnum() or c in "-_." else f"%{ord(c):x}" for c in name)
+    return plain if plain.strip(".") else f"%{plain}"
+
+
+@dataclass
+class LogReader:
+    """Spools one run's log and reads it: bytes in, facts out. ``offset`` is the next byte wanted from the host."""
+
+    path: Path
+    offset: int = 0
+    _fd: int = field(default=-1, repr=False)
+    _carry: Carry = field(default_factory=Carry, repr=False)
+
+    def open(self) -> LogFacts | None:
+        """Read what an earlier session spooled of this run; ``None`` when there is nothing."""
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        merged: LogFacts | None = None
+        while data := os.pread(self._fd, _STEP, self.offset):
+            merged = self._read(data) if merged is None else merged.merge(self._read(data))
+        return merged
+
+    def feed(self, offset: int, data: bytes) -> LogFacts | None:
+        """Take ``data`` at ``offset``; ``None`` when it holds nothing new.
+
+        Raises ``LogGapError`` when bytes before ``offset`` are missing: the follower must go back to ``self.offset``.
+        """
+        if offset > self.offset:
+            raise LogGapError(self.offset, offset)
+        data = data[self.offset - offset :]
+        if not data:
+            return None
+        self._write(data)
+        return self._read(data)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _write(self, data: bytes) -> None:
+        view, at = memoryview(data), self.offset
+        while view:
+            done = os.pwrite(self._fd, view, at)
+            view, at = view[done:], at + done
+
+    def _read(self, data: bytes) -> LogFacts:
+        self.offset += len(data)
+        merged, self._carry = facts(data[:_STEP], self._carry)
+        for start in range(_STEP, len(data), _STEP):
+            more, self._carry = facts(data[start : start + _STEP], self._carry)
+            merged = merged.merge(more)
+        return merged
+
+
+class LogGapError(Exception):
+    """Bytes of a log are missing between ``have`` and ``got``."""
+
+    def __init__(self, have: int, got: int) -> None:
+        super().__init__(f"log bytes {have} to {got} are missing")
+        self.have = have
+        self.got = got

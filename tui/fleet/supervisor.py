@@ -1,0 +1,387 @@
+"""One Supervisor per server: turns what its host says into events, and actions into requests to the host."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import socket
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from tui.fleet.api import Outcome
+from tui.fleet.history import StageHistory
+from tui.fleet.places import Places
+from tui.fleet.probe import HttpProbe, smoke_test
+from tui.fleet.spool import LogGapError, LogReader, run_spool
+from tui.host.api import (
+    Hello,
+    HostError,
+    HostErrorKind,
+    KillReport,
+    LaunchSpec,
+    Link,
+    LogBytes,
+    RunEnded,
+    RunExit,
+    RunRecord,
+    RunWatch,
+)
+from tui.profile.model import Server
+from tui.sglang import verdict
+from tui.sglang.events import (
+    Event,
+    Exited,
+    Launched,
+    LogRead,
+    Noted,
+    Refused,
+    StopAsked,
+    Vanished,
+    Watched,
+)
+from tui.sglang.memory import planned_host_gb
+from tui.sglang.model import Exit, Failure, FailureKind, MemoryReading, Phase, RunInfo, ServerInfo
+from tui.sglang.reduce import reduce
+from tui.sglang.state import ServerState
+
+_DRAIN_SECONDS = 2.0  # how long an end waits for the last bytes of its log, which explain it
+
+
+class Supervisor:
+    """Everything about one server on this side. All methods belong to the fleet's event loop."""
+
+    def __init__(
+        self,
+        profile: str,
+        server: Server,
+        link: Link,
+        places: Places,
+        *,
+        clock: Callable[[], float],
+        changed: Callable[[Supervisor, ServerState, Event], None],
+    ) -> None:
+        self.profile = profile
+        self.server = server
+        self.link = link
+        self.state = ServerState(info=server_info(server))
+        self._places = places
+        self._clock = clock
+        self._changed = changed
+        self._history = StageHistory(places.history / profile / f"{server.name}.json")
+        self._reader: LogReader | None = None
+        self._ended: RunEnded | None = None
+        self._drain: asyncio.TimerHandle | None = None
+        self._busy = ""
+        self._backlog = 0  # bytes of log that stood on the host when the run was adopted
+        self._probe = HttpProbe(self)
+
+    @property
+    def now(self) -> float:
+        return self._clock()
+
+    @property
+    def busy(self) -> bool:
+        """Whether an action on this server is under way."""
+        return bool(self._busy)
+
+    @property
+    def known(self) -> bool:
+        """Whether the state tells all that the host knew of the run when it was adopted."""
+        if self._reader is None or self._ended:
+            return self._ended is None
+        over = self.state.exit is not None or verdict.phase(self.state) is Phase.LOST
+        return self._reader.offset >= self._backlog and (over or self.state.listening is not None)
+
+    @property
+    def log_path(self) -> Path | None:
+        return self._reader.path if self._reader else None
+
+    def apply(self, event: Event) -> None:
+        """The only place where this server's state changes."""
+        before = self.state
+        self.state = reduce(before, event)
+        if verdict.phase(before) is not Phase.READY and verdict.phase(self.state) is Phase.READY:
+            self._remember_stages()
+        self._changed(self, before, event)
+
+    # What the host says
+
+    def follows(self, run: str) -> bool:
+        """Whether ``run`` is this server's current one."""
+        return self.state.run is not None and self.state.run.run == run
+
+    def on_event(self, event: LogBytes | RunWatch | RunEnded) -> None:
+        """Take what the host says of the current run."""
+        if isinstance(event, LogBytes):
+            self._on_log(event)
+        elif isinstance(event, RunWatch):
+            self._on_watch(event)
+        else:
+            self._on_ended(event)
+
+    def _on_log(self, event: LogBytes) -> None:
+        """Spool and read a stretch of the current run's log."""
+        try:
+            if self._reader is None:
+                return
+            facts = self._reader.feed(event.offset, event.data)
+            if facts is not None:
+                self.apply(LogRead(self.now, facts))
+            self._end_if_drained()
+        except LogGapError as gap:
+            self._later(self.link.follow(event.run, gap.have, event.inode))
+        finally:
+            event.handled()
+
+    def _on_watch(self, event: RunWatch) -> None:
+        memory = None
+        if event.pinned is not None and event.available is not None and event.total is not None:
+            memory = MemoryReading(event.pinned, event.available, event.total, event.source)
+        foreign_before = self.state.listening == "foreign"
+        # A run that ended says so in RunEnded, after its log: `alive` alone would blame it before it is explained.
+        self.apply(Watched(self.now, event.alive or None, event.listening, memory))
+        if event.listening == "foreign" and not foreign_before and event.listener:
+            self.apply(Noted(self.now, f"port {self.server.port} belongs to {event.listener}, not to this run"))
+        self._probe.consider()
+
+    def _on_ended(self, event: RunEnded) -> None:
+        if self._ended:
+            return
+        self._ended = event
+        self._end_if_drained()
+        if self._ended:
+            self._drain = asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._end)
+
+    def _end_if_drained(self) -> None:
+        if self._ended and self._reader and self._reader.offset >= (self._ended.log_size or 0):
+            self._end()
+
+    def _end(self) -> None:
+        ended, self._ended = self._ended, None
+        if self._drain:
+            self._drain.cancel()
+            self._drain = None
+        if ended:
+            self.apply(Exited(self.now, run_exit(ended.exit)) if ended.exit else Vanished(self.now))
+            self._probe.stop()
+
+    async def adopt(self, record: RunRecord, hello: Hello) -> None:
+        """Take over a run found on the host, alive or ended, with its whole log."""
+        if self.follows(record.run):
+            if record.stop_asked and not self.state.stop_asked:
+                self.apply(StopAsked(record.stop_asked))
+            return
+        await self._begin(record, hello, adopted=True)
+        if record.alive and (others := self._other_arguments(record)):
+            self.apply(Noted(self.now, f"runs with other arguments than the profile's: {others}"))
+
+    def _other_arguments(self, record: RunRecord) -> str:
+        if record.digest and record.digest == self.server.digest():
+            return ""
+        asked, runs = set(self.server.argv()), set(record.argv)
+        return " ".join([f"+{a}" for a in record.argv if a not in asked] + [f"-{a}" for a in asked if a not in runs])
+
+    async def _begin(self, record: RunRecord, hello: Hello, *, adopted: bool) -> None:
+        self._forget_run()
+        run = RunInfo(
+            record.run,
+            record.pid,
+            record.started,
+            record.argv,
+            record.log,
+            boot_id=record.boot_id,
+            utc_offset=hello.utc_offset,
+            adopted=adopted,
+        )
+        reader = LogReader(run_spool(self._places.spool, self.profile, self.server.name, record.run))
+        spooled = reader.open()
+        self._reader, self._backlog = reader, record.log_size or 0
+        self.apply(Launched(self.now, run, self._history.load()))
+        if record.stop_asked:
+            self.apply(StopAsked(record.stop_asked))
+        if spooled is not None:
+            self.apply(LogRead(self.now, spooled))
+        if record.alive:
+            self.apply(Watched(self.now, alive=True))
+        await self.link.follow(record.run, reader.offset)
+        await self.link.watch(record.run)
+
+    def close(self) -> None:
+        """Let go of everything on this side; the run itself is not touched."""
+        self._probe.stop()
+        if self._drain:
+            self._drain.cancel()
+        self._ended = self._drain = None
+        if self._reader:
+            self._reader.close()
+            self._reader = None
+
+    def _forget_run(self) -> None:
+        self.close()
+        if self.state.run:
+            self._later(self._unwatch(self.state.run.run))
+
+    async def _unwatch(self, run: str) -> None:
+        await self.link.unfollow(run)
+        await self.link.unwatch(run)
+
+    # Actions
+
+    async def launch(self, hello: Hello) -> Outcome:
+        """Launch the server unless it runs already."""
+        if self.running:
+            return Outcome(True, f"{self.server.name} already runs", {"already": True})
+        return await self._exclusively("launched", self._launch(hello))
+
+    async def relaunch(self, hello: Hello, server: Server) -> Outcome:
+        """End the server if it runs, prove it gone, and launch ``server`` in its place."""
+        return await self._exclusively("relaunched", self._relaunch(hello, server))
+
+    async def kill(self, grace: float | None = None) -> Outcome:
+        """End the server and prove that nothing of it is left."""
+        return await self._exclusively("killed", self._kill(grace))
+
+    async def smoke(self) -> Outcome:
+        if verdict.phase(self.state) is not Phase.READY or self.server.port is None:
+            return Outcome(False, f"{self.server.name} is not ready")
+        return await smoke_test(self.link, self.server)
+
+    @property
+    def running(self) -> bool:
+        return verdict.phase(self.state) in (Phase.STARTING, Phase.READY, Phase.STOPPING) or self.state.alive is True
+
+    async def _exclusively(self, what: str, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        if self._busy:
+            work.close()
+            return Outcome(False, f"{self.server.name} is being {self._busy} already")
+        self._busy = what
+        try:
+            return await work
+        except HostError as error:
+            return Outcome(False, f"{self.server.name}: {error}", {"error": error.kind.value})
+        finally:
+            self._busy = ""
+
+    async def _launch(self, hello: Hello) -> Outcome:
+        try:
+            record = await self.link.launch(self._spec())
+        except HostError as error:
+            if error.kind is HostErrorKind.REFUSED:
+                self._forget_run()
+                failure = Failure(
+                    FailureKind(error.failure), "", 0, error.message, (error.remedy,) if error.remedy else ()
+                )
+                self.apply(Refused(self.now, failure))
+            raise
+        await self._begin(record, hello, adopted=False)
+        return Outcome(True, f"{self.server.name} launched: pid {record.pid}", {"run": record.run, "pid": record.pid})
+
+    async def _relaunch(self, hello: Hello, server: Server) -> Outcome:
+        if self.running:
+            ended = await self._kill(None)
+            if not ended.ok:
+                return ended
+        self.server = server
+        return await self._launch(hello)
+
+    async def _kill(self, grace: float | None) -> Outcome:
+        run = self.state.run
+        if run is None or not (self.running or self.state.exit is None or self.state.exit.left):
+            return Outcome(True, f"{self.server.name} does not run: nothing left", {"left": []})
+        self.apply(StopAsked(self.now))
+        report = await self.link.kill(run.run, self.server.stop_grace if grace is None else grace)
+        return kill_outcome(self.server.name, report)
+
+    def _spec(self) -> LaunchSpec:
+        server = self.server
+        try:
+            secrets = tuple(secret(name) for name in server.secret_names())
+            argv, env = server.argv(secret), server.environment(secret)
+        except LookupError as error:
+            raise HostError(
+                HostErrorKind.REFUSED,
+                f"The profile's !secret {error.args[0]} is not set on this side.",
+                f"export {error.args[0]}=… and launch again.",
+                "bad_argument",
+            ) from error
+        return LaunchSpec(
+            profile=self.profile,
+            server=server.name,
+            argv=argv,
+            cwd=server.cwd,
+            env=env,
+            secrets=secrets,
+            setup=server.setup,
+            log_link=server.log,
+            port=server.port,
+            digest=server.digest(),
+            who=f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})",
+        )
+
+    # Small things
+
+    def _remember_stages(self) -> None:
+        stages = tuple((s.stage.value, s.seconds) for s in verdict.stages(self.state) if s.seconds is not None)
+        if self.state.run and stages:
+            self._history.save(self.state.run.run, stages)
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Send a request whose failure changes nothing: a lost link follows and watches again by itself."""
+        task = asyncio.get_running_loop().create_task(_ignore_host_error(work))
+        _TASKS.add(task)
+        task.add_done_callback(_TASKS.discard)
+
+
+_TASKS: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references
+
+
+async def _ignore_host_error(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except HostError:
+        pass
+
+
+def secret(name: str) -> str:
+    """A secret of the profile, from this side's environment; ``LookupError`` when it is not set."""
+    return os.environ[name]
+
+
+def server_info(server: Server) -> ServerInfo:
+    """What of a server's profile is shown and judged by."""
+    return ServerInfo(
+        name=server.name,
+        host=server.host.name,
+        port=server.port,
+        url=server.url,
+        model=server.model,
+        gpus=server.gpus,
+        log=server.log,
+        ready_by=server.ready_by,
+        ready_timeout=server.ready_timeout,
+        stall_after=server.stall_after,
+        planned_host_gb=planned_host_gb(server.args),
+    )
+
+
+def run_exit(exit: RunExit) -> Exit:
+    return Exit(exit.status, exit.signal, exit.oom_killed, exit.at, exit.left)
+
+
+def kill_outcome(name: str, report: KillReport) -> Outcome:
+    """A kill in one line: how many processes, what it took, and the proof."""
+    took = " then ".join(report.signals) or "no signal"
+    details = {
+        "found": list(report.found),
+        "signals": list(report.signals),
+        "left": list(report.left),
+        "seconds": round(report.seconds, 1),
+        "port_free": report.port_free,
+    }
+    if report.left:
+        return Outcome(False, f"{name}: {len(report.left)} left after {took}: {', '.join(report.left)}", details)
+    return Outcome(
+        True, f"{name}: {len(report.found)} processes, {took}, {report.seconds:.1f} s, nothing left", details
+    )
