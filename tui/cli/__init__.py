@@ -1,0 +1,1 @@
+"""The command line. ``tui.cli.main`` has the frame; each command is a module of its own, loaded when it is used."""

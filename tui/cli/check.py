@@ -1,0 +1,69 @@
+"""``hcs-tui check``: is the profile right, and (on the hosts) would a launch work?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.cli.exits import Exit
+from tui.cli.options import json_option, open_profile, print_json, profile_argument, servers_argument
+
+if TYPE_CHECKING:
+    from tui.profile.model import Profile, Server
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. ``result`` is pass, warn or fail."""
+
+    server: str | None
+    host: str | None
+    check: str
+    result: str
+    found: str
+    advice: str = ""
+
+
+def offline_checks(profile: Profile, servers: Sequence[Server]) -> list[Check]:
+    """What can be said without a host: the file's warnings, secrets, a launchable command per server."""
+    checks = [
+        Check(None, None, "profile", "warn", f"{warning.key}: {warning.message}", f"see {warning.file}:{warning.line}")
+        for warning in profile.warnings
+    ] or [Check(None, None, "profile", "pass", f"{len(profile.servers)} servers on {len(profile.hosts)} hosts")]
+    for server in servers:
+        missing = [name for name in server.secret_names() if name not in os.environ]
+        if missing:
+            advice = "export " + " ".join(f"{name}=…" for name in missing)
+            checks.append(Check(server.name, None, "secrets", "warn", f"not set here: {', '.join(missing)}", advice))
+        elif server.secret_names():
+            checks.append(Check(server.name, None, "secrets", "pass", "set"))
+        checks.append(Check(server.name, server.host.name, "command", "pass", server.command_line()))
+    return checks
+
+
+def show(checks: Iterable[Check], as_json: bool) -> Exit:
+    """Print the checks; ``FAILED`` if one of them failed."""
+    checks = list(checks)
+    if as_json:
+        print_json({"checks": [asdict(check) for check in checks]})
+    else:
+        for check in checks:
+            where = check.server or check.host or "profile"
+            advice = f" -> {check.advice}" if check.advice else ""
+            click.echo(f"{check.result:<5} {where:<12} {check.check}: {check.found}{advice}")
+    return Exit.FAILED if any(check.result == "fail" for check in checks) else Exit.OK
+
+
+@click.command()
+@profile_argument
+@servers_argument
+@json_option
+@click.option("--offline", is_flag=True, required=True, help="Ask no host.")
+def check(profile: str, servers: tuple[str, ...], as_json: bool, offline: bool) -> Exit:
+    """Validate PROFILE and say what a launch would run."""
+    loaded = open_profile(profile, quiet=True)
+    return show(offline_checks(loaded, loaded.select(servers)), as_json)

@@ -1,0 +1,75 @@
+"""Errors → one message for the person at the terminal, and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from typing import NoReturn
+
+import click
+
+from tui.cli.exits import Exit
+
+
+class CommandError(Exception):
+    """A command cannot go on; ``message`` says what happened and what to do."""
+
+    def __init__(self, message: str, code: Exit = Exit.USAGE) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+
+
+def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
+    """End the command with one message on stderr and an exit code."""
+    raise CommandError(message, code)
+
+
+def report(error: BaseException) -> Exit:
+    """Say on stderr what ``error`` means, and return its exit code. ``HCS_DEBUG=1`` adds the traceback."""
+    if os.environ.get("HCS_DEBUG") and not isinstance(error, SystemExit):
+        traceback.print_exception(error)
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        return Exit.INTERRUPTED
+    if isinstance(error, SystemExit):
+        return Exit(error.code) if error.code in list(Exit) else Exit.INTERNAL
+    if isinstance(error, BrokenPipeError):
+        _silence_stdout()
+        return Exit.BROKEN_PIPE
+    if isinstance(error, click.ClickException):
+        error.show()
+        return Exit.USAGE
+    message, code = explain(error)
+    click.echo(message, err=True)
+    return code
+
+
+def explain(error: BaseException) -> tuple[str, Exit]:
+    """The message and the exit code of an error that is neither click's nor an interruption."""
+    from tui.host.api import HostError, HostErrorKind
+    from tui.profile.problem import ProfileError, UnknownServer
+    from tui.profile.secrets import SecretMissing
+
+    match error:
+        case CommandError():
+            return error.message, error.code
+        case ProfileError():
+            return str(error), Exit.USAGE
+        case UnknownServer() | SecretMissing():
+            return str(error), Exit.USAGE
+        case HostError():
+            return str(error), Exit.FAILED if error.kind is HostErrorKind.REFUSED else Exit.UNREACHABLE
+        case OSError() if error.filename is not None:
+            return f"{error.filename}: {(error.strerror or str(error)).lower()}", Exit.USAGE
+        case _:
+            what = f"{type(error).__name__}: {error}".rstrip(": ")
+            return f"hcs-tui has a mistake in itself: {what}. HCS_DEBUG=1 shows where.", Exit.INTERNAL
+
+
+def _silence_stdout() -> None:
+    """Let the interpreter's last flush go nowhere, so that it does not complain either."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        pass

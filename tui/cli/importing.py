@@ -1,0 +1,47 @@
+"""``hcs-tui import``: a launch line or script as a profile."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from tui.cli.errors import fail
+from tui.cli.options import narrate
+
+MAX_BYTES = 1 << 20
+
+
+@click.command("import")
+@click.argument("source", metavar="'COMMAND LINE'|FILE|-")
+def import_command(source: str) -> None:
+    """Print the profile that a launch line, or a script with launch lines in it, amounts to."""
+    from tui.profile.importer import NothingToImport, import_script
+
+    text = _text(source)
+    try:
+        profile, notes = import_script(text)
+    except NothingToImport as error:
+        fail(f"{source if len(source) <= 60 else source[:57] + '...'}: {error}")
+    click.echo(profile, nl=False)
+    for note in notes:
+        narrate(f"note: {note}")
+
+
+def _text(source: str) -> str:
+    """The command line itself, or the text of the file that it names."""
+    if source == "-":
+        return sys.stdin.read(MAX_BYTES)
+    if any(c.isspace() for c in source.strip()):
+        return source
+    path = Path(source)
+    if path.is_dir():
+        fail(f"{source}: is a directory; name a script, or put the command line in quotes")
+    if not path.exists():
+        fail(f"{source}: no such file; to import a command line, put it in quotes")
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES)
+    if b"\0" in data:
+        fail(f"{source}: is no shell script")
+    return data.decode("utf-8", "replace")

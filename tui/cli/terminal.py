@@ -1,0 +1,33 @@
+"""Whether this terminal can show a dashboard. Asked before Textual is loaded, which would write escapes to anything."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import sys
+from collections.abc import Mapping
+from typing import TextIO
+
+from tui.cli.errors import fail
+
+
+def terminal_problem(stdin: TextIO, stderr: TextIO, environ: Mapping[str, str]) -> str:
+    """Why a dashboard cannot be shown here, in one line with a way out; empty when it can."""
+    if not stdin.isatty() or not stderr.isatty():
+        return "the dashboard needs a terminal on stdin and stderr; for scripts there are status, up and snapshot"
+    if environ.get("TERM", "") in ("", "dumb", "unknown"):
+        return f"TERM={environ.get('TERM', '')} cannot show a dashboard; set TERM, or use status, up and snapshot"
+    try:
+        utf8 = codecs.lookup(stderr.encoding or "ascii").name == "utf-8"
+    except LookupError:
+        utf8 = False
+    if not utf8:
+        return f"the dashboard needs a UTF-8 locale, and this one is {stderr.encoding}; try LC_ALL=C.UTF-8"
+    return ""
+
+
+def require_terminal() -> None:
+    """End the command with exit code 2 where no dashboard can be shown."""
+    problem = terminal_problem(sys.__stdin__ or sys.stdin, sys.__stderr__ or sys.stderr, os.environ)
+    if problem:
+        fail(problem)
