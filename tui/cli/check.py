@@ -58,12 +58,12 @@ def show(checks: Iterable[Check], as_json: bool) -> Exit:
     return Exit.FAILED if any(check.result == "fail" for check in checks) else Exit.OK
 
 
-@click.command()
+@click.command("check")
 @profile_argument
 @servers_argument
 @json_option
 @click.option("--offline", is_flag=True, required=True, help="Ask no host.")
-def check(profile: str, servers: tuple[str, ...], as_json: bool, offline: bool) -> Exit:
+def command(profile: str, servers: tuple[str, ...], as_json: bool, offline: bool) -> Exit:
     """Validate PROFILE and say what a launch would run."""
     loaded = open_profile(profile, quiet=True)
     return show(offline_checks(loaded, loaded.select(servers)), as_json)

@@ -18,6 +18,11 @@ class Exit(IntEnum):
     INTERRUPTED = 130
     BROKEN_PIPE = 141  # the reader of our output went away
 
+    @classmethod
+    def worst(cls, codes: Iterable[Exit]) -> Exit:
+        """The one code for several outcomes; ``OK`` for none."""
+        return min(codes, key=PRECEDENCE.index, default=cls.OK)
+
 
 PRECEDENCE = (
     Exit.BROKEN_PIPE,
@@ -29,8 +34,3 @@ PRECEDENCE = (
     Exit.UNDECIDED,
     Exit.OK,
 )
-
-
-def worst(codes: Iterable[Exit]) -> Exit:
-    """The one code for several outcomes; ``OK`` for none."""
-    return min(codes, key=PRECEDENCE.index, default=Exit.OK)

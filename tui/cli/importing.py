@@ -15,7 +15,7 @@ MAX_BYTES = 1 << 20
 
 @click.command("import")
 @click.argument("source", metavar="'COMMAND LINE'|FILE|-")
-def import_command(source: str) -> None:
+def command(source: str) -> None:
     """Print the profile that a launch line, or a script with launch lines in it, amounts to."""
     from tui.profile.importer import NothingToImport, import_script
 

@@ -14,11 +14,20 @@ from tui import __version__
 from tui.cli.errors import report
 from tui.cli.exits import Exit
 
-COMMANDS = {  # name → where the click command is, and its line in --help (which loads none of them)
-    "check": ("tui.cli.check:check", "Validate a profile; then preflight on its hosts."),
-    "import": ("tui.cli.importing:import_command", "A launch line or script as a profile."),
-    "parse": ("tui.cli.parse:parse", "Read any SGLang log: stage, caches, throughput, failure and advice."),
-    "schema": ("tui.cli.schema:schema", "The JSON Schema of a profile or a report."),
+COMMANDS = {  # name → the module that has it as ``command``, and its line in --help (which loads none of them)
+    "dashboard": ("tui.cli.dashboard", ""),
+    "demo": ("tui.cli.demo", "The dashboard on an embedded SSH host with simulated servers."),
+    "up": ("tui.cli.up", "Launch what does not run; wait until each is ready or failed."),
+    "down": ("tui.cli.down", "End servers; prove that nothing is left."),
+    "relaunch": ("tui.cli.relaunch", "End servers and launch them again, perhaps with other flags."),
+    "status": ("tui.cli.status", "What each server does now."),
+    "logs": ("tui.cli.logs", "A server's log, from its first line on."),
+    "check": ("tui.cli.check", "Validate a profile; then preflight on its hosts."),
+    "import": ("tui.cli.importing", "A launch line or script as a profile."),
+    "parse": ("tui.cli.parse", "Read any SGLang log: stage, caches, throughput, failure and advice."),
+    "replay": ("tui.cli.replay", "The dashboard over saved logs."),
+    "snapshot": ("tui.cli.snapshot", "The dashboard as a picture, text or JSON."),
+    "schema": ("tui.cli.schema", "The JSON Schema of a profile or a report."),
 }
 DEFAULT = "dashboard"  # for `hcs-tui` and `hcs-tui PROFILE`
 
@@ -32,8 +41,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name][0].split(":")
-        command = getattr(import_module(module), attribute)
+        command = import_module(COMMANDS[cmd_name][0]).command
         assert isinstance(command, click.Command)
         return command
 

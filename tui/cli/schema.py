@@ -7,9 +7,9 @@ import click
 from tui.cli.options import print_json
 
 
-@click.command()
+@click.command("schema")
 @click.argument("kind", type=click.Choice(["profile", "report"]))
-def schema(kind: str) -> None:
+def command(kind: str) -> None:
     """Print the JSON Schema of a profile's file, or of the report of a server."""
     if kind == "profile":
         from tui.profile.schema import profile_schema
