@@ -29,6 +29,7 @@ from tui.host.api import (
     RunWatch,
 )
 from tui.profile.model import Server
+from tui.profile.secrets import SecretMissing, from_environment
 from tui.sglang import verdict
 from tui.sglang.events import (
     Event,
@@ -297,15 +298,10 @@ class Supervisor:
     def _spec(self) -> LaunchSpec:
         server = self.server
         try:
-            secrets = tuple(secret(name) for name in server.secret_names())
-            argv, env = server.argv(secret), server.environment(secret)
-        except LookupError as error:
-            raise HostError(
-                HostErrorKind.REFUSED,
-                f"The profile's !secret {error.args[0]} is not set on this side.",
-                f"export {error.args[0]}=… and launch again.",
-                "bad_argument",
-            ) from error
+            secrets = tuple(from_environment(name) for name in server.secret_names())
+            argv, env = server.argv(from_environment), server.environment(from_environment)
+        except SecretMissing as error:
+            raise HostError(HostErrorKind.REFUSED, str(error), failure="bad_argument") from error
         return LaunchSpec(
             profile=self.profile,
             server=server.name,
@@ -342,11 +338,6 @@ async def _ignore_host_error(work: Coroutine[Any, Any, None]) -> None:
         await work
     except HostError:
         pass
-
-
-def secret(name: str) -> str:
-    """A secret of the profile, from this side's environment; ``LookupError`` when it is not set."""
-    return os.environ[name]
 
 
 def server_info(server: Server) -> ServerInfo:

@@ -1,0 +1,63 @@
+"""Spooling a run's log: true offsets, no byte twice, gaps told, private files."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tui.fleet.spool import LogGapError, LogReader, run_spool
+
+LOG = b"".join(b"[2026-11-30 10:00:%02d] line %d\n" % (n % 60, n) for n in range(5000))
+
+
+def reader(path: Path) -> LogReader:
+    made = LogReader(path)
+    made.open()
+    return made
+
+
+def test_bytes_land_at_their_offsets_and_overlap_is_read_once(tmp_path: Path) -> None:
+    log = reader(tmp_path / "a.log")
+    first = log.feed(0, LOG[:100_000])
+    second = log.feed(50_000, LOG[50_000:])
+    assert first is not None and second is not None
+    assert first.merge(second).lines == 5000
+    assert log.feed(0, LOG[:10]) is None
+    assert (tmp_path / "a.log").read_bytes() == LOG
+
+
+def test_a_gap_says_what_is_wanted(tmp_path: Path) -> None:
+    log = reader(tmp_path / "a.log")
+    log.feed(0, LOG[:10])
+    with pytest.raises(LogGapError) as gap:
+        log.feed(20, LOG[20:30])
+    assert (gap.value.have, gap.value.got) == (10, 20)
+
+
+def test_an_earlier_session_is_continued(tmp_path: Path) -> None:
+    reader(tmp_path / "a.log").feed(0, LOG[:77_777])
+    again = LogReader(tmp_path / "a.log")
+    spooled = again.open()
+    assert spooled is not None and again.offset == 77_777
+    rest = again.feed(77_777, LOG[77_777:])
+    assert rest is not None and spooled.merge(rest).lines == 5000
+
+
+def test_files_are_private_and_old_runs_go(tmp_path: Path) -> None:
+    for n in range(9):
+        path = run_spool(tmp_path, "dflash", "gpu0", f"run{n}")
+        reader(path).close()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    kept = {p.stem for p in path.parent.iterdir()}
+    assert "run8" in kept and len(kept) == 5
+
+
+@pytest.mark.parametrize("name", ["../../etc", "a/b", "..", ".", "gpu 0\n", "ü"])
+def test_no_name_leaves_the_folder(tmp_path: Path, name: str) -> None:
+    path = run_spool(tmp_path, name, name, name)
+    assert path.resolve().is_relative_to(tmp_path.resolve())
+    assert len(path.relative_to(tmp_path).parts) == 3
+    assert run_spool(tmp_path, "p", "s", name) != run_spool(tmp_path, "p", "s", name + "x")
