@@ -1,0 +1,59 @@
+"""Small files that are whole or absent: written aside and renamed, mode 0600, JSON with a format version."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+FORMAT = 1
+
+
+def read_text(path: str, limit: int = 1 << 20) -> str | None:
+    """The file's text, or ``None`` where it cannot be read. For /proc as well: one read, no seek."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        parts = []
+        while limit > 0:
+            data = os.read(fd, min(limit, 65536))
+            if not data:
+                break
+            parts.append(data)
+            limit -= len(data)
+        return b"".join(parts).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def read_json(path: str) -> dict[str, Any] | None:
+    """The object in the file, or ``None``: absent, unreadable, half a file of a full disk."""
+    text = read_text(path, 16 << 20)
+    try:
+        value = json.loads(text) if text else None
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def write_json(path: str, value: dict[str, Any]) -> None:
+    """Replace ``path`` atomically. Raises ``OSError``."""
+    aside = "%s.%d.tmp" % (path, os.getpid())
+    fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        os.write(fd, json.dumps(dict(value, format=FORMAT), indent=1).encode("ascii") + b"\n")
+    finally:
+        os.close(fd)
+    os.rename(aside, path)
+
+
+def safe_name(name: str) -> str:
+    """``name`` as one path component: everything but letters, digits, ``._-`` is written as ``%XX``."""
+    raw = name.encode("utf-8", "surrogateescape")
+    kept = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+    out = "".join(chr(b) if b in kept or (b == 46 and i) else "%%%02X" % b for i, b in enumerate(raw))
+    return out or "%"

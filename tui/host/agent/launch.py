@@ -1,0 +1,210 @@
+"""Launch a run: refuse what cannot work, take the server's lock, start the keeper, tell what came of it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+import time
+from typing import Any, Mapping
+
+from . import preflight
+from .files import read_json, safe_name, write_json
+from .jobs import memory_file, spawn
+from .masking import masked
+from .procs import boot_id
+from .requests import Agent, Refused, Request
+
+SETUP_PATIENCE = 30.0  # seconds; setup lines that take longer are told by the run's end instead
+
+
+def launch(request: Request) -> None:
+    """Answer with the run's record once the server's program has been started. Raises ``Refused``."""
+    spec = request.json()
+    agent = request.agent
+    env = environment(spec)
+    cwd = preflight.working_directory(spec.get("cwd"))
+    if not (spec.get("setup") and "/" not in spec["argv"][0]):
+        preflight.program(spec["argv"][0], cwd, env)
+    server_dir = agent.runs.server_dir(spec["profile"], spec["server"])
+    lock = take_lock(agent, server_dir, spec)
+    try:
+        preflight.nobody_runs(agent.runs, spec)
+        preflight.port_free(spec.get("port"))
+        link = preflight.log_link(spec.get("log_link"), cwd)
+        run, folder = new_folder(server_dir, env)
+        write_json(os.path.join(folder, "run.json"), asked(agent, spec, run, cwd))
+        log = os.path.join(folder, "server.log")
+        os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        preflight.place_link(link, log)
+        keeper_spec = {"run": run, "argv": spec["argv"], "env": env, "cwd": cwd, "log": log, "setup": spec.get("setup")}
+        status, pid = start_keeper(folder, keeper_spec, lock)
+    except OSError as error:
+        raise Refused(
+            "The run directory cannot be written: %s: %s." % (error.filename or server_dir, error.strerror),
+            "Free disk space or fix the permissions, or set state_dir of the host.",
+        ) from error
+    finally:
+        os.close(lock)  # the keeper has its own descriptor of the same lock
+    agent.children.add(pid)
+    Starting(request, folder, status, spec)
+
+
+def environment(spec: Mapping[str, Any]) -> dict[str, str]:
+    """The server's environment: the login's, the profile's over it."""
+    env = dict(os.environ)
+    env.setdefault("PYTHONUNBUFFERED", "1")  # else what is printed waits in a buffer until the server ends
+    env.update({str(key): str(value) for key, value in (spec.get("env") or {}).items()})
+    return env
+
+
+def take_lock(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> int:
+    """The server's flock, which its keeper will hold for life. Never unlinked: a second file would be a second lock."""
+    try:
+        os.makedirs(server_dir, mode=0o700, exist_ok=True)
+        fd = os.open(os.path.join(server_dir, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise Refused(
+            "The state folder cannot be written: %s: %s." % (error.filename, error.strerror),
+            "Fix its permissions, or set state_dir of the host to a folder of yours.",
+        ) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(fd)
+        raise Refused(*held(agent, server_dir, spec)) from None
+    mark = json.dumps({"who": spec.get("who", ""), "at": time.time()}).encode("ascii")
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, mark, 0)
+    return fd
+
+
+def held(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> tuple[str, str]:
+    """Who has the lock, and since when."""
+    holder = read_json(os.path.join(server_dir, "lock")) or {}
+    running = preflight.running(agent.runs, spec)
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder.get("at", 0)))
+    who = holder.get("who") or "somebody"
+    if running:
+        message = "%s already runs as pid %s (run %s), launched by %s at %s."
+        return (
+            message % (spec["server"], running["pid"], running["run"], who, since),
+            "Watch that one, or kill it first.",
+        )
+    return (
+        "%s is being launched or ended right now: %s, at %s." % (spec["server"], who, since),
+        "Wait until that is done; what is left of its processes keeps the lock.",
+    )
+
+
+def new_folder(server_dir: str, env: dict[str, str]) -> tuple[str, str]:
+    """A fresh run directory; its name sorts by time."""
+    run = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()) + "-" + os.urandom(3).hex()
+    env["HCS_RUN"] = run
+    folder = os.path.join(server_dir, safe_name(run))
+    os.mkdir(folder, 0o700)
+    return run, folder
+
+
+def asked(agent: Agent, spec: Mapping[str, Any], run: str, cwd: str) -> dict[str, Any]:
+    """``run.json``: what was asked, without any secret."""
+    hide = masked(spec)
+    return {
+        "run": run,
+        "profile": spec["profile"],
+        "server": spec["server"],
+        "argv": hide.argv(spec["argv"]),
+        "cwd": cwd,
+        "env": sorted(spec.get("env") or {}),
+        "setup": hide.text(spec.get("setup")),
+        "log_link": spec.get("log_link"),
+        "port": spec.get("port"),
+        "digest": spec.get("digest", ""),
+        "who": spec.get("who", ""),
+        "started": time.time(),
+        "boot_id": boot_id(),
+    }
+
+
+def start_keeper(folder: str, spec: Mapping[str, Any], lock: int) -> tuple[int, int]:
+    """(descriptor that tells what came of it, keeper's pid). The specification goes through memory, not a file."""
+    path = os.path.join(folder, "keeper.py")
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    os.write(fd, AGENT_SOURCES["keeper"].encode("utf-8"))
+    os.close(fd)
+    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
+    errors = os.open(os.path.join(folder, "keeper.err"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    memory = memory_file("hcs-spec", json.dumps(spec).encode("ascii"))
+    status, write = os.pipe()
+    argv = [sys.executable, "-ISB", path, folder, str(memory), str(write), str(lock)]
+    pid = spawn(argv, (null, null, errors, memory, write, lock), cwd="/")
+    for fd in (null, errors, memory, write):
+        os.close(fd)
+    return status, pid
+
+
+AGENT_SOURCES: Mapping[str, str] = {}
+
+
+class Starting:
+    """Waits for the keeper's word: the program started, could not be started, or its setup lines failed."""
+
+    def __init__(self, request: Request, folder: str, status: int, spec: Mapping[str, Any]) -> None:
+        self._request, self._folder, self._status, self._spec = request, folder, status, spec
+        self._text = b""
+        self._loop = request.agent.loop
+        self._loop.watch(status, self._on_word)
+        self._timer = self._loop.later(SETUP_PATIENCE, self._done)
+
+    def _on_word(self, event: int) -> None:
+        data = os.read(self._status, 65536)
+        self._text += data
+        words = self._text.decode("utf-8", "replace").splitlines()
+        if not data or any(word == "ok" or word.startswith('{"ended"') for word in words):
+            self._done()
+
+    def _done(self) -> None:
+        self._loop.unwatch(self._status)
+        os.close(self._status)
+        self._timer.cancel()
+        words = self._text.decode("utf-8", "replace").splitlines()
+        told: dict[str, Any] = {}
+        for word in words:
+            if word.startswith("{"):
+                told.update(json.loads(word))
+        error = self._error(told, "ok" in words)
+        if error is not None:
+            self._request.refuse(error)
+        else:
+            self._request.answer(self._request.agent.runs.record(self._folder))
+
+    def _error(self, told: Mapping[str, Any], setup_passed: bool) -> Refused | None:
+        if "error" in told:
+            return Refused(
+                "%s cannot be started: %s." % (self._spec["argv"][0], told["error"]),
+                "Check the interpreter or command, the working directory and their permissions.",
+                "bad_argument",
+            )
+        if "ended" in told and not setup_passed:
+            last = tail(os.path.join(self._folder, "server.log"))
+            how = told["ended"].get("signal") or "status %s" % told["ended"].get("status")
+            return Refused(
+                "The setup lines failed with %s%s" % (how, ": " + last if last else "."),
+                "Their whole output is in %s; a command that may fail needs `|| true`." % self._folder,
+            )
+        if "process" not in told:
+            why = tail(os.path.join(self._folder, "keeper.err"))
+            return Refused("The keeper of the run did not come up%s" % (": " + why if why else "."))
+        return None
+
+
+def tail(path: str) -> str:
+    """The last line of a small file."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
+            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+    except OSError:
+        return ""
+    return lines[-1][:300] if lines else ""

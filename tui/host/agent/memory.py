@@ -1,0 +1,75 @@
+"""Memory of the machine and of the cgroups around us, in bytes."""
+
+from __future__ import annotations
+
+import os
+
+from .files import read_text
+
+CGROUP_V2 = "/sys/fs/cgroup"
+NO_LIMIT = 1 << 60  # version 1 writes a huge number for "none"
+
+
+def machine() -> tuple[int, int]:
+    """(MemTotal, MemAvailable)."""
+    values = {}
+    for line in (read_text("/proc/meminfo") or "").splitlines():
+        key, _, rest = line.partition(":")
+        values[key] = int(rest.split()[0]) * 1024 if rest.split() else 0
+    return values.get("MemTotal", 0), values.get("MemAvailable", values.get("MemFree", 0))
+
+
+def own_cgroups() -> list[str]:
+    """Folders of the memory cgroup of this process and of all above it, innermost first."""
+    unified = version1 = None
+    for line in (read_text("/proc/self/cgroup") or "").splitlines():
+        number, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        if number == "0":
+            unified = path
+        elif "memory" in controllers.split(","):
+            version1 = path
+    root, path = (CGROUP_V2 + "/memory", version1) if version1 is not None else (CGROUP_V2, unified)
+    folders = []
+    path = path or "/"
+    while True:
+        folder = root + path.rstrip("/")
+        if os.path.isdir(folder):
+            folders.append(folder)
+        if path == "/":
+            return folders
+        path = os.path.dirname(path)
+
+
+def _number(path: str) -> int | None:
+    text = (read_text(path) or "").strip()
+    return int(text) if text.isdigit() and int(text) < NO_LIMIT else None
+
+
+def limits() -> tuple[int | None, int | None]:
+    """(limit, left) of the tightest cgroup around us; page cache that can be dropped counts as left."""
+    best: tuple[int | None, int | None] = (None, None)
+    for folder in own_cgroups():
+        limit = _number(folder + "/memory.max") or _number(folder + "/memory.limit_in_bytes")
+        used = _number(folder + "/memory.current") or _number(folder + "/memory.usage_in_bytes")
+        if limit is None or used is None:
+            continue
+        left = max(0, limit - used + _droppable(folder))
+        if best[1] is None or left < best[1]:
+            best = (limit, left)
+    return best
+
+
+def _droppable(folder: str) -> int:
+    for line in (read_text(folder + "/memory.stat") or "").splitlines():
+        if line.startswith(("inactive_file ", "total_inactive_file ")):
+            return int(line.split()[1])
+    return 0
+
+
+def available() -> tuple[int, int]:
+    """(total, available) for a server started from here: the machine's, or the cgroup's where that is less."""
+    total, free = machine()
+    limit, left = limits()
+    if limit is not None and left is not None:
+        return min(total, limit), min(free, left)
+    return total, free

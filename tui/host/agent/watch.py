@@ -1,0 +1,176 @@
+"""Watched runs: who lives, what memory they hold, what listens on their port; and the end, told at once."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from . import memory, procs, sockets
+from .connect import Connect
+from .files import read_json
+from .loop import IN, Timer
+from .requests import Agent
+
+PERIOD = 0.5  # seconds between two looks at processes and memory
+AT_LEAST = 1.0  # seconds between two reports, however little has changed
+POLL = 0.1  # seconds between two looks at a main process that cannot be waited for
+EXIT_PATIENCE = 1.0  # seconds for the keeper to write how it ended
+
+
+class Watch:
+    """One watched run."""
+
+    def __init__(self, watcher: Watcher, run: str, folder: str) -> None:
+        self._watcher, self._agent, self.run, self.folder = watcher, watcher.agent, run, folder
+        self._log = os.path.join(folder, "server.log")
+        self.process = read_json(os.path.join(folder, "process.json")) or {}
+        self.port = (read_json(os.path.join(folder, "run.json")) or {}).get("port")
+        self._pidfd = self._open_pidfd()
+        self._timer: Timer | None = None
+        self._last: dict[str, Any] = {}
+        self._sent = 0.0
+        self._accepts: dict[str, bool] = {}  # by socket inode: did a connect() get through?
+        self._strangers: dict[str, str] = {}
+        self._poll_end()
+
+    def _open_pidfd(self) -> int:
+        """Readable when the main process ends; -1 where the kernel or Python is too old."""
+        opener = getattr(os, "pidfd_open", None)
+        try:
+            fd: int = opener(self.process["pid"]) if opener and self.process else -1
+        except OSError:
+            return -1
+        if fd >= 0:
+            os.set_inheritable(fd, False)
+            self._agent.loop.watch(fd, lambda event: self._poll_end(), IN)
+        return fd
+
+    def close(self) -> None:
+        if self._pidfd >= 0:
+            self._agent.loop.unwatch(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = -1
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _poll_end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._agent.runs.alive(self.process):
+            self._timer = self._agent.loop.later(PERIOD if self._pidfd >= 0 else POLL, self._poll_end)
+        else:
+            if self._pidfd >= 0:
+                self._agent.loop.unwatch(self._pidfd)
+                os.close(self._pidfd)
+                self._pidfd = -1
+            self._await_exit(time.monotonic() + EXIT_PATIENCE)
+
+    def _await_exit(self, until: float) -> None:
+        """The keeper writes ``exit.json`` within milliseconds; a killed keeper never does."""
+        ended = read_json(os.path.join(self.folder, "exit.json"))
+        keeper = self.process.get("keeper") or {}
+        writing = procs.is_alive(keeper.get("pid"), keeper.get("start")) and time.monotonic() < until
+        if ended is None and writing:
+            self._timer = self._agent.loop.later(0.01, lambda: self._await_exit(until))
+            return
+        ended = ended or read_json(os.path.join(self.folder, "exit.json"))  # written just before the keeper left
+        try:
+            size = os.stat(self._log).st_size
+        except OSError:
+            size = None  # type: ignore[assignment]  # unknown
+        self._agent.loop.send({"t": "ended", "run": self.run, "exit": ended, "log_size": size})
+        self._watcher.drop(self.run)
+
+    def sample(self, found: dict[int, procs.Proc], free: tuple[int, int]) -> None:
+        """Look, and report what has changed, or anyway after a second."""
+        pids = sorted(procs.members(self.process, found))
+        listening, listener = self._listening(pids)
+        report = {
+            "t": "watch",
+            "run": self.run,
+            "at": time.time(),
+            "alive": self._agent.runs.alive(self.process),
+            "pids": pids,
+            "pinned": procs.resident(pids),
+            "available": free[1],
+            "total": free[0],
+            "source": "rss",
+            "listening": listening,
+            "listener": listener,
+        }
+        now = time.monotonic()
+        if now - self._sent >= AT_LEAST - 0.05 or self._differs(report):
+            self._last, self._sent = report, now
+            self._agent.loop.send(report)
+
+    def _differs(self, report: dict[str, Any]) -> bool:
+        keys = ("alive", "pids", "pinned", "listening", "listener")
+        return any(self._last.get(key) != report[key] for key in keys)
+
+    def _listening(self, pids: list[int]) -> tuple[str | None, str | None]:
+        """``own`` once a socket of this run accepts; ``foreign`` with its owner; else ``none``."""
+        found = sockets.listeners(self.port) if self.port else []
+        inodes = {listener.inode for listener in found}
+        self._accepts = {inode: ok for inode, ok in self._accepts.items() if inode in inodes}
+        if not inodes:
+            return "none", None
+        if any(self._accepts.values()):
+            return "own", None
+        own = next((inode for inode in (sockets.holds(pid, inodes) for pid in pids) if inode), None)
+        if own is None:
+            key = ",".join(sorted(inodes))
+            if key not in self._strangers:
+                self._strangers = {key: sockets.owner(inodes) or "a process of another user"}
+            return "foreign", self._strangers[key]
+        if own not in self._accepts:
+            self._accepts[own] = False
+            Connect(self._agent.loop, sockets.reachable(found), self.port, self._on_connect(own))
+        return "none", None
+
+    def _on_connect(self, inode: str) -> Any:
+        def connected(sock: Any, error: str | None) -> None:
+            if sock is not None:
+                sock.close()
+            if error:
+                self._accepts.pop(inode, None)  # ask again at the next look
+            else:
+                self._accepts[inode] = True
+                self._watcher.look_now()
+
+        return connected
+
+
+class Watcher:
+    """All watched runs; one scan of /proc serves them all."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self._watches: dict[str, Watch] = {}
+        self._timer: Timer | None = None
+
+    def watch(self, run: str, folder: str) -> None:
+        self.drop(run)
+        watch = Watch(self, run, folder)
+        self._watches[run] = watch
+        self.look_now()
+
+    def drop(self, run: str) -> None:
+        watch = self._watches.pop(run, None)
+        if watch is not None:
+            watch.close()
+
+    def look_now(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.agent.loop.later(0.0, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if not self._watches:
+            return
+        found = self.agent.scanner.scan()
+        free = memory.available()
+        for watch in list(self._watches.values()):
+            watch.sample(found, free)
+        self._timer = self.agent.loop.later(PERIOD, self._look)

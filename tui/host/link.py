@@ -1,0 +1,293 @@
+"""A ``Link`` over any channel: one agent at a time, tried again after a loss, logs resumed at the byte."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from tui.host.api import (
+    Hello,
+    HostError,
+    HostErrorKind,
+    HttpAnswer,
+    KillReport,
+    LaunchSpec,
+    LinkEvent,
+    LinkLost,
+    LinkUp,
+    LogBytes,
+    RunEnded,
+    RunExit,
+    RunRecord,
+    RunWatch,
+)
+from tui.host.channel import Channel
+from tui.host.session import Frame, Session
+from tui.host.wording import FINAL
+
+FIRST_RETRY_SECONDS = 0.5
+LAST_RETRY_SECONDS = 60.0
+LAUNCH_SECONDS = 60.0
+KILL_SECONDS = 120.0  # beyond the grace: unpinning host memory takes tens of seconds
+CHECK_SECONDS = 45.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class _Followed:
+    """A log that is wanted: where it goes on after a reconnect."""
+
+    number: int
+    offset: int
+    inode: int | None
+
+
+class HostLink:
+    """One host; implements ``Link``. ``open_channel(mark)`` starts the agent's interpreter and raises ``HostError``."""
+
+    def __init__(
+        self, name: str, open_channel: Callable[[str], Awaitable[Channel]], config: Mapping[str, object] | None = None
+    ) -> None:
+        self.name = name
+        self._open_channel = open_channel
+        self._config = dict(config or {})
+        self._listeners: list[Callable[[LinkEvent], None]] = []
+        self._session: Session | None = None
+        self._connecting = asyncio.Lock()
+        self._retry: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._was_lost = False
+        self._streams = 0
+        self._followed: dict[str, _Followed] = {}
+        self._watched: set[str] = set()
+
+    # connection
+
+    async def open(self) -> Hello:
+        """Connect, or return at once when connected. A link that is waiting to try again tries now."""
+        async with self._connecting:
+            if self._session is not None and self._session.hello is not None:
+                return self._session.hello
+            self._closed = False
+            waiting = self._retry
+            hello = await self._connect()
+        if waiting is not None and waiting is not asyncio.current_task():
+            waiting.cancel()
+        return hello
+
+    async def _connect(self) -> Hello:
+        mark = Session.fresh_mark()
+        try:
+            channel = await self._open_channel(mark)
+        except OSError as error:
+            raise HostError(HostErrorKind.UNREACHABLE, f"{self.name}: {error}.") from error
+        session = Session(self.name, channel, self._on_frame, lambda error: self._on_lost(session, error))
+        try:
+            hello = await session.start(mark, self._config)
+        except BaseException:
+            await session.close()
+            raise
+        self._session = session
+        if self._was_lost:
+            self._was_lost = False
+            self._tell(LinkUp(hello))
+        await self._resume(session)
+        return hello
+
+    async def _resume(self, session: Session) -> None:
+        """Ask again for what was followed and watched; a run that is gone meanwhile is let go."""
+        for run, followed in list(self._followed.items()):
+            with contextlib.suppress(HostError):
+                await self._ask_follow(session, run, followed)
+        for run in list(self._watched):
+            with contextlib.suppress(HostError):
+                await session.request("watch", run=run)
+
+    def _on_lost(self, session: Session, error: HostError) -> None:
+        if session is not self._session or self._closed:
+            return
+        self._session = None
+        self._was_lost = True
+        self._close_later(session)
+        self._retry = asyncio.create_task(self._try_again(error))
+
+    def _close_later(self, session: Session) -> None:
+        task = asyncio.create_task(session.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    async def _try_again(self, error: HostError) -> None:
+        """Growing, capped, jittered delays; never after a refusal, which could lock the user out."""
+        delay = FIRST_RETRY_SECONDS
+        while True:
+            final = error.kind in FINAL
+            wait = delay * random.uniform(0.75, 1.25)
+            self._tell(LinkLost(error, final, None if final else wait))
+            if final:
+                return
+            await asyncio.sleep(wait)
+            try:
+                await self.open()
+                return
+            except HostError as again:
+                error = again
+            delay = min(delay * 2, LAST_RETRY_SECONDS)
+
+    async def close(self) -> None:
+        """Give the connection up. Servers live on."""
+        self._closed = True
+        if self._retry is not None:
+            self._retry.cancel()
+            await asyncio.gather(self._retry, return_exceptions=True)
+            self._retry = None
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+        await asyncio.gather(*self._closing, return_exceptions=True)
+
+    def _live(self) -> Session:
+        if self._session is None:
+            raise HostError(HostErrorKind.UNREACHABLE, f"{self.name} is not connected.", "It is tried again by itself.")
+        return self._session
+
+    # events
+
+    def subscribe(self, on_event: Callable[[LinkEvent], None]) -> None:
+        self._listeners.append(on_event)
+
+    def _tell(self, event: LinkEvent) -> None:
+        for listener in self._listeners:
+            try:
+                listener(event)
+            except Exception:
+                _log.exception("a listener of %s failed on %s", self.name, type(event).__name__)
+
+    def _on_frame(self, frame: Frame) -> None:
+        header, body = frame
+        kind = header.pop("t", None)
+        if kind == "log":
+            self._on_log(header, body)
+        elif kind == "watch":
+            self._tell(RunWatch(**{**header, "pids": tuple(header["pids"])}))
+        elif kind == "ended":
+            self._watched.discard(header["run"])
+            self._tell(RunEnded(header["run"], _exit(header["exit"]), header["log_size"]))
+
+    def _on_log(self, header: dict[str, Any], body: bytes) -> None:
+        session = self._session
+        number, inode, offset = header["s"], header["i"], header["o"]
+        run = next((run for run, followed in self._followed.items() if followed.number == number), None)
+        if run is None:
+            if session is not None:
+                session.consumed(len(body))
+            return
+        self._followed[run].offset, self._followed[run].inode = offset + len(body), inode
+        waiting = [len(body)]
+
+        def handled() -> None:
+            if waiting and session is not None:
+                session.consumed(waiting.pop())
+
+        self._tell(LogBytes(run, inode, offset, body, handled))
+
+    # requests
+
+    async def launch(self, spec: LaunchSpec) -> RunRecord:
+        _, body = await self._live().request("launch", _spec(spec), timeout=LAUNCH_SECONDS)
+        return _record(json.loads(body))
+
+    async def runs(self, profile: str | None = None, server: str | None = None) -> list[RunRecord]:
+        _, body = await self._live().request("runs", profile=profile, server=server)
+        return [_record(record) for record in json.loads(body)]
+
+    async def read(self, run: str, offset: int, size: int) -> bytes:
+        """A stretch of a run's log, at most 4 MiB; less at the log's end."""
+        return (await self._live().request("read", run=run, offset=offset, size=size))[1]
+
+    async def follow(self, run: str, offset: int = 0, inode: int | None = None) -> None:
+        self._streams += 1
+        followed = _Followed(self._streams, offset, inode)
+        self._followed[run] = followed
+        try:
+            await self._ask_follow(self._live(), run, followed)
+        except HostError as error:
+            if error.kind is HostErrorKind.REFUSED:
+                self._followed.pop(run, None)
+            raise
+
+    async def _ask_follow(self, session: Session, run: str, followed: _Followed) -> None:
+        await session.request("follow", run=run, s=followed.number, offset=followed.offset, inode=followed.inode)
+
+    async def unfollow(self, run: str) -> None:
+        followed = self._followed.pop(run, None)
+        if followed is not None:
+            await self._live().request("unfollow", s=followed.number)
+
+    async def watch(self, run: str) -> None:
+        self._watched.add(run)
+        try:
+            await self._live().request("watch", run=run)
+        except HostError as error:
+            if error.kind is HostErrorKind.REFUSED:
+                self._watched.discard(run)
+            raise
+
+    async def unwatch(self, run: str) -> None:
+        if run in self._watched:
+            self._watched.discard(run)
+            await self._live().request("unwatch", run=run)
+
+    async def kill(self, run: str, grace: float) -> KillReport:
+        _, body = await self._live().request("kill", run=run, grace=grace, timeout=grace + KILL_SECONDS)
+        told = json.loads(body)
+        return KillReport(
+            run, tuple(told["found"]), tuple(told["signals"]), tuple(told["left"]), told["seconds"], told["port_free"]
+        )
+
+    async def get(
+        self, port: int, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 5.0
+    ) -> HttpAnswer:
+        return await self._http("GET", port, path, b"", headers, timeout)
+
+    async def post(
+        self, port: int, path: str, body: bytes, *, headers: Mapping[str, str] | None = None, timeout: float = 60.0
+    ) -> HttpAnswer:
+        return await self._http("POST", port, path, body, headers, timeout)
+
+    async def _http(
+        self, method: str, port: int, path: str, body: bytes, headers: Mapping[str, str] | None, timeout: float
+    ) -> HttpAnswer:
+        found, data = await self._live().request(
+            "http", body=body, timeout=timeout + 5.0,
+            method=method, port=port, path=path, headers=dict(headers or {}), seconds=timeout,
+        )  # fmt: skip
+        return HttpAnswer(found["status"], data, found["seconds"])
+
+    async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
+        _, body = await self._live().request("check", _spec(spec), timeout=CHECK_SECONDS)
+        return [(row[0], row[1], row[2], row[3]) for row in json.loads(body)]
+
+
+def _spec(spec: LaunchSpec) -> dict[str, Any]:
+    asked = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    return {**asked, "env": dict(spec.env)}
+
+
+def _exit(told: Mapping[str, Any] | None) -> RunExit | None:
+    if told is None:
+        return None
+    return RunExit(
+        told.get("status"), told.get("signal"), told.get("oom_killed"), told["at"], tuple(told.get("left") or ())
+    )
+
+
+def _record(told: dict[str, Any]) -> RunRecord:
+    known = {name: told[name] for name in RunRecord.__dataclass_fields__ if name in told}
+    return RunRecord(**{**known, "argv": tuple(told["argv"]), "exit": _exit(told["exit"])})

@@ -1,0 +1,209 @@
+"""A channel over SSH: one asyncssh connection (and its jump hosts), one exec session, no terminal, bytes only."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import weakref
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from tui.host import hostkeys, wording
+from tui.host.api import HostError, HostErrorKind
+from tui.host.channel import Tail
+from tui.host.proxy import Proxy
+from tui.host.source import command
+from tui.host.target import HostConfig, Target, parse_target
+
+KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 5, 3
+MAX_JUMPS = 8
+AT_ONCE = 4  # connections being set up to one address; sshd drops the eleventh (MaxStartups)
+
+logging.getLogger("asyncssh").addHandler(logging.NullHandler())  # else its warnings end on the user's screen
+
+_gates: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]]
+_gates = weakref.WeakKeyDictionary()
+
+
+@contextlib.asynccontextmanager
+async def _gate(address: str) -> AsyncIterator[None]:
+    gates = _gates.setdefault(asyncio.get_running_loop(), {})
+    async with gates.setdefault(address, asyncio.Semaphore(AT_ONCE)):
+        yield
+
+
+class SshChannel:
+    """The agent at the other end of an exec session."""
+
+    def __init__(self, host: str, connections: list[asyncssh.SSHClientConnection], proxies: list[Proxy]) -> None:
+        self._host = host
+        self._connections = connections
+        self._proxies = proxies
+        self._tail = Tail()
+        self._process: asyncssh.SSHClientProcess[bytes] | None = None
+        self._drain: asyncio.Task[None] | None = None
+
+    async def start(self, line: str) -> None:
+        self._process = await self._connections[-1].create_process(
+            line, encoding=None, request_pty=False, stderr=asyncssh.PIPE, x11_forwarding=False
+        )
+        self._drain = asyncio.create_task(self._drain_stderr(self._process))
+
+    async def _drain_stderr(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
+        with contextlib.suppress(OSError, asyncssh.Error):
+            while data := await process.stderr.read(65536):
+                self._tail.add(data)
+
+    async def read(self, size: int) -> bytes:
+        assert self._process is not None
+        try:
+            return await self._process.stdout.read(size)
+        except asyncssh.Error as error:
+            raise ConnectionError(error.reason or str(error)) from error
+
+    def write(self, data: bytes) -> None:
+        assert self._process is not None
+        try:
+            self._process.stdin.write(data)
+        except asyncssh.Error as error:
+            raise ConnectionError(error.reason or str(error)) from error
+
+    async def close(self) -> None:
+        """End session and connections; a dead peer is not waited for."""
+        if self._drain is not None:
+            self._drain.cancel()
+        if self._process is not None:
+            self._process.close()
+        for connection in reversed(self._connections):
+            connection.close()
+            try:
+                async with asyncio.timeout(1.0):
+                    await connection.wait_closed()
+            except (TimeoutError, OSError, asyncssh.Error):
+                connection.abort()
+        for proxy in self._proxies:
+            await proxy.close()
+
+    def last_words(self) -> str:
+        return str(self._tail)
+
+
+async def open_ssh(config: HostConfig, mark: str) -> SshChannel:
+    """Connect, log in, start the agent's interpreter. Raises ``HostError``."""
+    target = parse_target(config.ssh)
+    channel = SshChannel(target.host, [], [])
+    line = command(mark, config.python)
+    dialer = _Dialer(config, channel)
+    try:
+        await dialer.connect(target, final=True)
+        try:
+            await channel.start(line)
+        except (OSError, asyncssh.Error) as error:
+            raise dialer.describe(error, target) from error
+    except BaseException:
+        await channel.close()
+        raise
+    return channel
+
+
+class _Dialer:
+    """Opens the connections of one channel: jump hosts first, each as strictly as the last."""
+
+    def __init__(self, config: HostConfig, channel: SshChannel) -> None:
+        self._config = config
+        self._connections = channel._connections
+        self._proxies = channel._proxies
+        self._depth = 0
+
+    def describe(self, error: BaseException, target: Target, port: int = 22) -> HostError:
+        user = target.user or os.environ.get("USER") or "this user"
+        return wording.describe(error, host=target.host, user=user, port=target.port or port)
+
+    async def connect(self, target: Target, final: bool = False) -> asyncssh.SSHClientConnection:
+        self._depth += 1
+        if self._depth > MAX_JUMPS:
+            raise HostError(HostErrorKind.CONFIG, f"More than {MAX_JUMPS} jump hosts before {target.host}.")
+        try:
+            settings = await asyncssh.SSHClientConnectionOptions.construct(None, **self._arguments(target, final))
+        except (OSError, ValueError, asyncssh.Error) as error:
+            raise self.describe(error, target) from error
+        jump = (self._config.jump if final else None) or settings.tunnel
+        tunnel = None
+        for hop in str(jump).split(",") if jump and jump != "none" else ():
+            tunnel = await self.connect(parse_target(hop))
+        return await self._dial(target, settings, tunnel, final)
+
+    def _arguments(self, target: Target, final: bool) -> dict[str, Any]:
+        """Only what the profile says; the rest is ~/.ssh/config's."""
+        arguments: dict[str, Any] = {"host": target.host}
+        if target.port is not None:
+            arguments["port"] = target.port
+        if target.user is not None:
+            arguments["username"] = target.user
+        if final and self._config.identity:
+            arguments.update(_identity(self._config.identity))
+        return arguments
+
+    def _known_hosts(self, settings: asyncssh.SSHClientConnectionOptions, final: bool) -> list[str]:
+        if self._config.known_hosts and (final or self._config.jump):
+            return [self._config.known_hosts]
+        configured = settings.known_hosts  # None: "none" was configured, which must not switch checking off
+        if isinstance(configured, list) and configured:
+            return [str(path) for path in configured]
+        return list(hostkeys.DEFAULT_FILES)
+
+    async def _dial(
+        self, target: Target, settings: asyncssh.SSHClientConnectionOptions, tunnel: Any, final: bool
+    ) -> asyncssh.SSHClientConnection:
+        files = self._known_hosts(settings, final)
+        known = await asyncio.to_thread(hostkeys.read_files, files)
+        name, port = settings.host_key_alias or settings.host, settings.port
+        witness = hostkeys.KeyWitness()
+        arguments = self._arguments(target, final) | {
+            "known_hosts": known, "tunnel": tunnel, "proxy_command": None, "client_factory": lambda: witness,
+            "agent_forwarding": False, "keepalive_interval": KEEPALIVE_SECONDS, "keepalive_count_max": KEEPALIVE_COUNT,
+            "login_timeout": wording.LOGIN_SECONDS, "connect_timeout": wording.CONNECT_SECONDS,
+            "utf8_decode_errors": "replace", "x11_forwarding": False,
+        }  # fmt: skip
+        if not hostkeys.has_entry(known, name, port):
+            arguments["server_host_key_algs"] = list(hostkeys.PREFERRED_ALGORITHMS)
+        proxy = None
+        if tunnel is None and settings.proxy_command:
+            proxy = await Proxy.start(list(settings.proxy_command), target.host)
+            self._proxies.append(proxy)
+            arguments["sock"] = proxy.socket
+        try:
+            async with _gate(f"{settings.host}:{port}"):
+                connection = await asyncssh.connect(**arguments)
+        except asyncssh.HostKeyNotVerifiable as error:
+            raise hostkeys.verdict(known, witness, name, port, files) from error
+        except (OSError, ValueError, asyncssh.Error) as error:
+            if proxy is not None and proxy.failed:
+                raise proxy.error() from error
+            raise self.describe(error, Target(target.host, settings.username, port)) from error
+        self._connections.append(connection)
+        return connection
+
+
+def _identity(text: str) -> dict[str, Any]:
+    """This key and no other: an SSH agent full of keys would use up the server's patience. The agent is still asked
+    for this one, where its public half lies beside it; an encrypted key works only that way."""
+    path = Path(text).expanduser()
+    public = path.with_name(path.name + ".pub")
+    arguments: dict[str, Any] = {"client_keys": [str(path)]}
+    if public.exists():
+        arguments["agent_identities"] = [str(public)]
+        try:
+            asyncssh.read_private_key(path)
+        except asyncssh.KeyImportError:
+            arguments["client_keys"] = []
+        except OSError:
+            pass  # connecting says so
+    else:
+        arguments["agent_path"] = None
+    return arguments
