@@ -1,0 +1,1 @@
+"""The dashboard: draws the states of a ``Source`` and sends it Actions."""

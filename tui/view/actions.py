@@ -1,0 +1,93 @@
+"""The one table of what a user can do. It feeds the key bindings, footer, palette, help screen and README."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """An action of the app, done by its method ``action_<id>``.
+
+    ``keys`` are Textual's names, the first one shown as ``key``. ``foot``: it stands in the footer. ``changes``: it
+    launches or ends something, so it is off in read-only sessions.
+    """
+
+    id: str
+    keys: str
+    key: str
+    name: str
+    help: str
+    foot: bool = False
+    changes: bool = False
+    group: str = "Servers"
+
+
+ACTS: tuple[Act, ...] = (
+    Act("launch", "l", "l", "launch", "Launch the selected server", foot=True, changes=True),
+    Act(
+        "relaunch",
+        "R",
+        "R",
+        "relaunch",
+        "End the selected server, prove it gone, launch it again",
+        foot=True,
+        changes=True,
+    ),
+    Act(
+        "kill",
+        "K",
+        "K",
+        "kill",
+        "End the selected server and prove that nothing of it is left",
+        foot=True,
+        changes=True,
+    ),
+    Act("smoke_test", "t", "t", "test", "Smoke test: one short completion on the selected ready server", foot=True),
+    Act("reconnect", "r", "r", "reconnect", "Try the selected server's host again now"),
+    Act("up", "up,k", "↑ k", "up", "Select the server above"),
+    Act("down", "down,j", "↓ j", "down", "Select the server below"),
+    Act("jump", "1,2,3,4,5,6,7,8,9", "1–9", "jump", "Select a server by its place"),
+    Act(
+        "search", "slash", "/", "search", "Search the log; n and N go to the next and previous line", True, group="Log"
+    ),
+    Act("filter", "f", "f", "filter", "Next filter: all, caches, stages, problems, batches", True, group="Log"),
+    Act("probes", "p", "p", "probes", "Show or hide health probes in the log", group="Log"),
+    Act("wrap", "W", "W", "wrap", "Wrap long lines, or cut them (← → move)", group="Log"),
+    Act("log_page_up", "pageup", "PgUp", "page up", "A page up in the log; it stays there", group="Log"),
+    Act("log_page_down", "pagedown", "PgDn", "page down", "A page down in the log", group="Log"),
+    Act("log_home", "home", "Home", "first line", "The log's first line", group="Log"),
+    Act("log_end", "end", "End", "follow", "The log's end, following it", group="Log"),
+    Act("zoom", "z", "z", "zoom", "The focused panel alone, and back", True, group="View"),
+    Act("wall", "w", "w", "wall", "The logs of all servers at once, and back", True, group="View"),
+    Act("charts", "c", "c", "charts", "Throughput, queue and cache usage over time, and back", True, group="View"),
+    Act("next_panel", "tab", "Tab", "next panel", "Focus the next panel (Shift+Tab: the one before)", group="View"),
+    Act("help", "question_mark", "?", "help", "This list", True, group="View"),
+    Act(
+        "command_palette", "ctrl+p", "^p", "palette", "Everything by name, also servers and themes", True, group="View"
+    ),
+    Act("back", "escape", "Esc", "back", "Back to the board", group="View"),
+    Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", True, group="View"),
+)
+
+_TEXTUALS_OWN = frozenset({"command_palette", "next_panel", "jump"})
+BY_ID = {act.id: act for act in ACTS}
+
+
+def bindings() -> list[Binding]:
+    """The app's bindings. Jumps take the pressed digit; Textual binds the palette and Tab by itself."""
+    made = [Binding(act.keys, act.id, act.name, show=False) for act in ACTS if act.id not in _TEXTUALS_OWN]
+    return made + [Binding(digit, f"jump({digit})", show=False) for digit in "123456789"]
+
+
+def footer_keys(*, read_only: bool) -> list[tuple[str, str, str]]:
+    """(key as shown, name, action id) of the footer, in order."""
+    return [(act.key, act.name, act.id) for act in ACTS if act.foot and not (read_only and act.changes)]
+
+
+def key_table() -> str:
+    """The keys as a Markdown table, for the README."""
+    rows = [f"| `{act.key}` | {act.help} |" for act in ACTS]
+    return "\n".join(["| key | what it does |", "|---|---|", *rows, ""])

@@ -1,0 +1,395 @@
+"""``HcsApp``: the dashboard over a ``Source``. It draws states and sends actions; everything else happens elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import ClassVar, TypeVar
+
+from rich.markup import escape
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container
+from textual.css.query import NoMatches
+from textual.widgets import Input
+
+from tui.fleet.api import Action, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest, Source
+from tui.sglang.model import Phase
+from tui.view import actions, layout
+from tui.view.draw import units
+from tui.view.glance import Glance, glance
+from tui.view.log.pane import LogPane
+from tui.view.log.wall import Wall
+from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
+from tui.view.sheet import Sheet
+from tui.view.terminal import Watchdog, on_signals
+from tui.view.theme import THEMES, theme_name
+
+S = TypeVar("S", bound=Sheet)
+
+_LOG_FPS = 30
+_EVERY = 3
+"""Every third frame of the focused log, the rest is looked at too: ten times a second."""
+_ALIVE = (Phase.STARTING, Phase.READY, Phase.STOPPING)
+
+
+class HcsApp(App[None]):
+    """``on_ready`` is called once after the first paint: what is heavy starts there.
+
+    ``frozen`` draws once and starts no timers, for snapshots.
+    """
+
+    CSS_PATH = "app.tcss"
+    TITLE = "hcs-tui"
+    ENABLE_COMMAND_PALETTE = True
+    BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings()]
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        on_ready: Callable[[], None] | None = None,
+        theme: str = "dark",
+        frozen: bool = False,
+    ) -> None:
+        super().__init__()
+        self.source = source
+        self.glances: tuple[Glance, ...] = ()
+        self.selected: str | None = None
+        self._on_ready = on_ready
+        self._frozen = frozen
+        self._frame = 0
+        self._seen: tuple[int, int] | None = None
+        self._error = ""
+        self._waiting: list[tuple[str, Future[Outcome]]] = []
+        self._watchdog = Watchdog()
+        for own in THEMES:
+            self.register_theme(own)
+        self.theme = theme_name(theme)
+
+    # composing
+
+    def compose(self) -> ComposeResult:
+        yield Header(id="header")
+        yield Troubles(id="troubles")
+        with Container(id="main"):
+            yield Panel(Board(id="board"), title="SERVERS", id="board-panel")
+            with Container(id="detail"):
+                yield Panel(Timeline(id="timeline"), title="start-up", id="timeline-panel")
+                yield Panel(Caches(id="caches"), title="caches", id="caches-panel")
+            yield Panel(LogPane(id="log"), _search_line(), title="log", id="log-panel")
+        yield Panel(Wall(id="wall"), title="WALL", id="wall-panel")
+        yield Footer(id="footer")
+
+    def on_mount(self) -> None:
+        self.query_one(Wall).path_of = self.source.log_path
+        header, footer = self.query_one(Header), self.query_one(Footer)
+        header.title, header.read_only = self.source.title, self.source.read_only
+        footer.keys = actions.footer_keys(read_only=self.source.read_only)
+        self.query_one(Board).focus()
+        self.look()
+        if not self._frozen:
+            on_signals(self.exit)
+            self.set_interval(1 / _LOG_FPS, self._tick, name="tick")
+        if self._on_ready:
+            self.call_after_refresh(self._on_ready)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._arrange()
+
+    # looking at the source
+
+    def _tick(self) -> None:
+        """One frame. Whatever goes wrong is shown, and the next frame tries again."""
+        self._frame += 1
+        try:
+            pane = self.query_one(LogPane)
+            if pane.has_focus or self._frame % _EVERY == 0:
+                pane.tick()
+            if self._frame % _EVERY == 0:
+                self.look()
+                self._tell_outcomes()
+                if self._watchdog.gone():
+                    self.exit()
+        except NoMatches:
+            return
+        except Exception as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self.log.error(repr(error))
+        cause = f" ({error.__cause__!r})" if error.__cause__ else ""
+        self._error = f"{type(error).__name__}: {error}{cause}"
+        self._draw_troubles()
+
+    def look(self) -> None:
+        """Read the source and draw what is different: at every change, and each second for what has an age."""
+        now = self.source.now()
+        seen = (self.source.version, int(now))
+        if seen != self._seen:
+            self._seen = seen
+            self.glances = tuple(glance(state, now) for state in self.source.states())
+            self._error = ""
+            if self.chosen is None and self.glances:
+                self.selected = self.glances[0].name
+            self._arrange()
+        self.draw()
+
+    @property
+    def chosen(self) -> Glance | None:
+        """The selected server."""
+        return next((g for g in self.glances if g.name == self.selected), None)
+
+    def worth_showing(self) -> str | None:
+        """The server whose details say most: one that starts, else one that failed, else the first."""
+        for phase in (Phase.STARTING, Phase.FAILED):
+            for one in self.glances:
+                if one.phase is phase:
+                    return one.name
+        return self.glances[0].name if self.glances else None
+
+    def draw(self) -> None:
+        """Hand the glances to the sheets; each draws again only if its rows are different."""
+        if not self.is_mounted_fully:
+            return
+        self._draw_head()
+        self._draw_troubles()
+        if self.screen_stack[0].has_class("wall"):
+            self._draw_wall()
+        else:
+            self._draw_board()
+            self._draw_detail()
+            self._draw_log()
+
+    @property
+    def is_mounted_fully(self) -> bool:
+        return self.is_running and bool(self.screen_stack)
+
+    def _base(self, kind: type[S]) -> S:
+        """A sheet of the main screen, also while a dialog is open."""
+        return self.screen_stack[0].query_one(kind)
+
+    def _draw_head(self) -> None:
+        header = self._base(Header)
+        header.glances, header.now = self.glances, self.source.now()
+        header.redraw()
+        self._base(Footer).redraw()
+
+    def _draw_troubles(self) -> None:
+        sheet = self._base(Troubles)
+        sheet.hosts, sheet.error, sheet.now = self.source.hosts(), self._error, self.source.now()
+        rows = len(sheet.rows(max(1, self.size.width), 4))
+        sheet.set_class(rows > 0, "some")
+        sheet.styles.height = max(1, min(4, rows))
+        sheet.redraw()
+
+    def _draw_board(self) -> None:
+        sheet = self._base(Board)
+        sheet.glances, sheet.selected = self.glances, self.selected
+        sheet.redraw()
+        hidden = sheet.hidden()
+        _panel(sheet).border_subtitle = f"{hidden} more" if hidden else ""
+
+    def _draw_detail(self) -> None:
+        timeline, caches = self._base(Timeline), self._base(Caches)
+        chosen = self.chosen
+        timeline.glance = caches.glance = chosen
+        host = chosen.state.info.host if chosen else None
+        caches.host = next((h for h in self.source.hosts() if h.name == host), None)
+        name = escape(chosen.name) if chosen else ""
+        _panel(timeline).border_title = f"{name} · {'why it failed' if chosen and chosen.failure else 'start-up'}"
+        _panel(caches).border_title = f"{name} · caches"
+        timeline.redraw()
+        caches.redraw()
+
+    def _draw_log(self) -> None:
+        pane = self._base(LogPane)
+        pane.show(self.selected, self.source.log_path(self.selected) if self.selected else None)
+        panel = _panel(pane)
+        lines = self.chosen.state.log.lines if self.chosen else 0
+        panel.border_title = f"{escape(self.selected or '')} · log"
+        panel.border_subtitle = escape(f"{pane.status()} · {units.count(lines)} lines")
+
+    def _draw_wall(self) -> None:
+        sheet = self._base(Wall)
+        sheet.glances, sheet.selected = self.glances, self.selected
+        sheet.redraw()
+
+    def _arrange(self) -> None:
+        """Heights and hidden panels for the present size and servers."""
+        if self.is_mounted_fully:
+            layout.arrange(self.screen_stack[0], self.size.width, self.size.height, self.glances, self.chosen)
+
+    # what the user does
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        known = actions.BY_ID.get(action)
+        return not (known and known.changes and self.source.read_only)
+
+    def on_sheet_clicked(self, message: Sheet.Clicked) -> None:
+        kind, _, name = message.action.partition(":")
+        if kind == "select":
+            self.select(name)
+        else:
+            self.run_worker(self.run_action(message.action), exit_on_error=False)
+
+    def select(self, name: str) -> None:
+        """Show the server called ``name`` in the detail panels."""
+        self.selected = name
+        self._arrange()
+        self.draw()
+
+    def action_up(self) -> None:
+        self._move(-1)
+
+    def action_down(self) -> None:
+        self._move(1)
+
+    def _move(self, step: int) -> None:
+        names = [g.name for g in self.glances]
+        if names:
+            at = names.index(self.selected) if self.selected in names else 0
+            self.select(names[max(0, min(len(names) - 1, at + step))])
+
+    def action_jump(self, place: int) -> None:
+        if place <= len(self.glances):
+            self.select(self.glances[place - 1].name)
+
+    def action_launch(self) -> None:
+        if self.chosen:
+            self._send(Launch(self.chosen.name), f"launching {self.chosen.name}")
+
+    def action_relaunch(self) -> None:
+        self._ask_to_end("Relaunch", "ended and launched again", lambda name: Relaunch(name))
+
+    def action_kill(self) -> None:
+        self._ask_to_end("Kill", "ended", lambda name: Kill(name))
+
+    def _ask_to_end(self, verb: str, becomes: str, make: Callable[[str], Action]) -> None:
+        from tui.view.screens.confirm import Confirm, question
+
+        chosen = self.chosen
+        if chosen is None:
+            return
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self._send(make(chosen.name), f"{verb.lower()} {chosen.name}")
+
+        if chosen.phase not in _ALIVE and verb == "Relaunch":
+            answered(True)
+            return
+        self.push_screen(Confirm(f"{verb} {chosen.name}?", question(chosen, becomes), verb, "Leave it"), answered)
+
+    def action_smoke_test(self) -> None:
+        if self.chosen:
+            self._send(SmokeTest(self.chosen.name), f"testing {self.chosen.name}")
+
+    def action_reconnect(self) -> None:
+        if self.chosen and self.chosen.state.info.host:
+            self._send(Reconnect(self.chosen.state.info.host), "")
+
+    def _send(self, action: Action, saying: str) -> None:
+        if saying:
+            self.notify(saying, markup=False, timeout=3)
+        self._waiting.append((saying, self.source.act(action)))
+
+    def _tell_outcomes(self) -> None:
+        """Say what became of actions that are over."""
+        over = [future for _, future in self._waiting if future.done()]
+        self._waiting = [pair for pair in self._waiting if not pair[1].done()]
+        for future in over:
+            error = None if future.cancelled() else future.exception()
+            outcome = (
+                Outcome(False, "given up")
+                if future.cancelled()
+                else Outcome(False, str(error))
+                if error
+                else future.result()
+            )
+            self.notify(outcome.message, severity="information" if outcome.ok else "error", markup=False, timeout=8)
+
+    def action_search(self) -> None:
+        line = self.query_one("#search", Input)
+        line.add_class("open")
+        line.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._close_search()
+        self.query_one(LogPane).search(event.value)
+
+    def _close_search(self) -> None:
+        self.query_one("#search", Input).remove_class("open")
+        self.query_one(LogPane).focus()
+
+    def action_filter(self) -> None:
+        self.query_one(LogPane).next_filter()
+        self.draw()
+
+    def action_probes(self) -> None:
+        self.query_one(LogPane).toggle_probes()
+        self.draw()
+
+    def action_wrap(self) -> None:
+        self.query_one(LogPane).action_wrap()
+        self.draw()
+
+    def action_log_page_up(self) -> None:
+        self.query_one(LogPane).action_page(-1)
+
+    def action_log_page_down(self) -> None:
+        self.query_one(LogPane).action_page(1)
+
+    def action_log_home(self) -> None:
+        self.query_one(LogPane).action_home()
+
+    def action_log_end(self) -> None:
+        self.query_one(LogPane).action_end()
+
+    def action_zoom(self) -> None:
+        layout.toggle_zoom(self.screen)
+        self._arrange()
+        self.call_after_refresh(self.draw)
+
+    def action_wall(self) -> None:
+        self.screen.toggle_class("wall")
+        self.query_one(Wall if self.screen.has_class("wall") else Board).focus()
+        self.call_after_refresh(self.draw)
+
+    def action_charts(self) -> None:
+        from tui.view.screens.charts import Charts
+
+        self.push_screen(Charts())
+
+    def action_help(self) -> None:
+        from tui.view.screens.help import Help
+
+        self.push_screen(Help())
+
+    def action_back(self) -> None:
+        if self.query_one("#search", Input).has_class("open"):
+            self._close_search()
+            self.query_one(LogPane).search("")
+            return
+        self.screen.remove_class("wall")
+        layout.leave_zoom(self.screen)
+        self.query_one(Board).focus()
+        self.call_after_refresh(self.draw)
+
+    async def action_quit(self) -> None:
+        running = [g.name for g in self.glances if g.phase in _ALIVE]
+        if running and not self.source.read_only:
+            self.exit(message=f"{', '.join(running)}: running on. hcs-tui down ends them.")
+        else:
+            self.exit()
+
+
+def _search_line() -> Input:
+    return Input(placeholder="search: Enter finds, n next, N previous, Esc clears", id="search")
+
+
+def _panel(sheet: Sheet) -> Panel:
+    parent = sheet.parent
+    assert isinstance(parent, Panel)
+    return parent

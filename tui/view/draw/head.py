@@ -1,0 +1,94 @@
+"""The header line (fleet totals), the hosts' troubles, and the footer."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from tui.fleet.api import HostState
+from tui.sglang.model import Phase
+from tui.view.draw import units
+from tui.view.draw.board import INKS
+from tui.view.draw.row import Row, Span, fit, join, spread, width
+from tui.view.glance import GLYPHS, Glance
+
+_TELL = (Phase.READY, Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.LOST, Phase.STOPPED, Phase.ABSENT)
+
+
+def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, read_only: bool = False) -> Row:
+    """One row: title, servers per phase, tokens per second, hour and day, clock."""
+    counts = Counter(g.phase for g in glances)
+    number = f"{len(glances)} server{'s' if len(glances) != 1 else ''}"
+    left = join(
+        [
+            [Span(" hcs-tui", "accent bold")],
+            [Span(title, "text bold")],
+            [Span("read-only", "warn")] if read_only else [],
+        ]
+    )
+    phases = [[Span(f"{GLYPHS[p]} {counts[p]} {p.value}", INKS[p])] for p in _TELL if counts[p]]
+    short = [[Span(f"{GLYPHS[p]} {counts[p]}", INKS[p])] for p in _TELL if counts[p]]
+    clock: Row = [Span(time.strftime("%H:%M:%S", time.localtime(now)), "muted"), Span(" ")]
+    speed = fleet_rate(glances)
+    totals = _totals(speed) if speed is not None else []
+    sigma = [Span("Σ ", "muted"), Span(f"{units.rate(speed)} tok/s", "text bold")] if speed is not None else []
+    choices = (
+        (join([left, [Span(number, "muted")], *phases]), join([totals, clock], "   ")),
+        (join([left, *phases]), join([totals, clock], "   ")),
+        (join([left, *phases]), join([sigma, clock], "   ")),
+        (join([left, *short]), join([sigma, clock], "   ")),
+        (join([left, *short]), sigma),
+    )
+    for one, other in choices:
+        if width(one) + width(other) + 3 <= columns:
+            return spread(one, other, columns)
+    return fit(join([left, *short]), columns)
+
+
+def fleet_rate(glances: Sequence[Glance]) -> float | None:
+    """Tokens per second that the reachable ready servers generate now; ``None`` when none has told any."""
+    told = [g for g in glances if g.phase is Phase.READY and not g.unreachable and g.generate is not None]
+    return sum(g.generate or 0.0 for g in told if not g.stale) if told else None
+
+
+def _totals(speed: float) -> Row:
+    hour, day = units.short(speed * 3600), units.short(speed * 86400)
+    return [
+        Span("Σ ", "muted"),
+        Span(f"{units.rate(speed)} tok/s", "text bold"),
+        Span(f"  {_spaced(hour)}/h  {_spaced(day)}/day", "muted"),
+    ]
+
+
+def _spaced(number: str) -> str:
+    return f"{number[:-1]} {number[-1]}" if number[-1].isalpha() else number
+
+
+def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int) -> list[Row]:
+    """A row per host that cannot be used (what happened, what to do, when it is tried again), and one for ourselves."""
+    rows: list[Row] = []
+    if error:
+        rows.append(fit([Span(" ⚠ dashboard: ", "bad bold"), Span(error, "bad")], columns))
+    for host in hosts:
+        if host.phase not in ("unreachable", "refused"):
+            continue
+        retry: Row = []
+        if host.retry_at and host.retry_at > now:
+            retry = [Span(f"next try in {units.span(host.retry_at - now)} ", "muted")]
+        what: Row = [Span(f" ⚠ {host.name}: ", "warn bold"), Span(" ".join(host.message.split()), "warn")]
+        rows.append(spread(what, retry, columns))
+    return rows
+
+
+def footer(keys: Sequence[tuple[str, str, str]], columns: int) -> Row:
+    """Keys and names in the given order, the last ones dropped first. ``keys``: (key as shown, name, action)."""
+    parts: list[Row] = []
+    room = columns - 1
+    for key, name, action in keys:
+        part = [Span(key, "key bold", action), Span(f" {name}", "muted", action)]
+        room -= width(part) + 2
+        if room < -2:
+            break
+        parts.append(part)
+    return [Span(" "), *join(parts)]

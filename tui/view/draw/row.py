@@ -1,0 +1,100 @@
+"""Rows of inked text: what every drawing returns. An ink is a name of ``theme.INKS``, joined by spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+
+
+class Span(NamedTuple):
+    """A stretch of text in one ink. ``action`` is what a click on it does, ``""`` for nothing."""
+
+    text: str
+    ink: str = "text"
+    action: str = ""
+
+
+Row = list[Span]
+
+
+def width(row: Iterable[Span]) -> int:
+    """Columns that a row takes on the screen."""
+    return sum(cell_len(span.text) for span in row)
+
+
+def clip(text: str, columns: int) -> str:
+    """``text`` in at most ``columns``; a cut shows as ``…``."""
+    if columns <= 0:
+        return ""
+    if cell_len(text) <= columns:
+        return text
+    return set_cell_size(text, columns - 1).rstrip() + "…"
+
+
+def cell(text: str, columns: int, ink: str = "text", *, right: bool = False) -> Span:
+    """``text`` as a cell of exactly ``columns``."""
+    text = clip(text, columns)
+    space = " " * (columns - cell_len(text))
+    return Span(space + text if right else text + space, ink)
+
+
+def fit(row: Iterable[Span], columns: int) -> Row:
+    """A row cut, with ``…``, to at most ``columns``."""
+    out: Row = []
+    left = columns
+    spans = list(row)
+    over = width(spans) > columns
+    for span in spans:
+        size = cell_len(span.text)
+        if over and size >= left:
+            if left > 0:
+                text = set_cell_size(span.text, left - 1) if size > left - 1 else span.text
+                out.append(span._replace(text=text + "…"))
+            break
+        out.append(span)
+        left -= size
+    return out
+
+
+def spread(left: Row, right: Row, columns: int) -> Row:
+    """``left`` and ``right`` at the two edges; ``right`` is dropped when both do not fit."""
+    space = columns - width(left) - width(right)
+    if space < 2 and right:
+        return fit(left, columns)
+    return fit([*left, Span(" " * max(0, space)), *right], columns)
+
+
+def join(parts: Sequence[Row], gap: str = "  ") -> Row:
+    """The non-empty ``parts`` with ``gap`` between them."""
+    out: Row = []
+    for part in parts:
+        if part:
+            out += [Span(gap), *part] if out else part
+    return out
+
+
+def plain(rows: Iterable[Iterable[Span]]) -> str:
+    """The text of rows, without inks and trailing spaces."""
+    return "\n".join("".join(span.text for span in row).rstrip() for row in rows)
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """``text`` on lines of at most ``columns``, broken at spaces where there are any."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        while cell_len(word) > columns:
+            if line:
+                lines.append(line)
+                line = ""
+            head = set_cell_size(word, columns).rstrip()
+            lines.append(head)
+            word = word[len(head) :]
+        if line and cell_len(line) + 1 + cell_len(word) > columns:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    return [*lines, line] if line else lines

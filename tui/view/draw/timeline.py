@@ -1,0 +1,114 @@
+"""The start-up timeline: a bar per stage with its seconds, beside the last run's."""
+
+from __future__ import annotations
+
+from tui.sglang.model import Exit, Phase, Stage
+from tui.view.draw import meter, units
+from tui.view.draw.row import Row, Span, cell, fit, wrap
+from tui.view.glance import STAGE_NAMES, Glance, stage_age
+
+_NAME = 11
+_TIME = 6
+
+
+def timeline(glance: Glance, columns: int, rows: int) -> list[Row]:
+    """At most ``rows`` rows: what is wrong first, then the stages in the order they came."""
+    troubles = _troubles(glance, columns, max(2, rows - 3))
+    spans = [s for s in glance.stages if s.stage is not Stage.READY]
+    if not spans:
+        return troubles or [[Span(_nothing(glance), "muted")]]
+    room = max(1, rows - len(troubles) - 1)
+    hidden = max(0, len(spans) - room)
+    bars = _bars(glance, columns)
+    return [*troubles, *bars[hidden : len(spans)], _total(glance, columns)][:rows]
+
+
+def _nothing(glance: Glance) -> str:
+    if glance.phase is Phase.ABSENT:
+        return "not launched"
+    return "no output yet" if glance.state.run else "nothing known of its start"
+
+
+def _bars(glance: Glance, columns: int) -> list[Row]:
+    last = dict(glance.state.previous_stages)
+    spans = [s for s in glance.stages if s.stage is not Stage.READY]
+    took = [s.seconds if s.seconds is not None else _lasting(glance, s is spans[-1]) for s in spans]
+    longest = max([*(t for t in took if t), *(last.get(s.stage.value, 0.0) for s in spans), 0.1])
+    with_last = bool(last) and columns >= 40
+    room = columns - _NAME - 2 - _TIME - 2 - (_TIME + 7 if with_last else 0)
+    out: list[Row] = []
+    for span, seconds in zip(spans, took, strict=True):
+        going = span.seconds is None and span is spans[-1] and glance.phase is Phase.STARTING
+        row: Row = [cell(STAGE_NAMES[span.stage], _NAME, "start bold" if going else "text"), Span("  ")]
+        row += _stretch(seconds or 0.0, longest, room, "start" if going else "done")
+        text = "?" if seconds is None else units.span(seconds)
+        row += [Span(" "), cell(text, _TIME, right=True), Span("…" if going else " ", "start")]
+        if with_last:
+            before = last.get(span.stage.value)
+            row.append(cell("" if before is None else f"last {units.span(before)}", _TIME + 6, "muted", right=True))
+        out.append(fit(row, columns))
+    return out
+
+
+def _lasting(glance: Glance, newest: bool) -> float | None:
+    return stage_age(glance) if newest and glance.phase is Phase.STARTING else None
+
+
+def _stretch(seconds: float, longest: float, room: int, ink: str) -> Row:
+    """A bar without a trough, as long as its share of the longest."""
+    if room <= 0:
+        return []
+    length = max(1, round(seconds / longest * room)) if seconds > 0 else 0
+    return [cell("▇" * length, room, ink)]
+
+
+def _total(glance: Glance, columns: int) -> Row:
+    state = glance.state
+    seconds = [s.seconds for s in glance.stages if s.seconds is not None and s.stage is not Stage.READY]
+    total = sum(seconds) + (_lasting(glance, True) or 0.0)
+    row: Row = [cell("total", _NAME, "muted"), Span(f"  {units.span(total)}")]
+    if state.previous_stages:
+        row.append(Span(f"   last run {units.span(sum(s for _, s in state.previous_stages))}", "muted"))
+    if glance.phase is Phase.STARTING and state.run:
+        limit = state.run.started + state.info.ready_timeout
+        row.append(Span(f"   deadline in {units.span(limit - glance.now)}" if limit > glance.now else "", "muted"))
+    return fit(row, columns)
+
+
+def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:
+    """Failure with what to do, how it ended, stall, ranks that others wait for, notes: wrapped, most telling first."""
+    state = glance.state
+    out: list[Row] = []
+    if glance.failure:
+        out += _paragraph(glance.failure.explanation, columns, "bad", "✖ ")
+        for advice in glance.failure.advice:
+            out += _paragraph(advice, columns, "text", "→ ")
+    if state.exit:
+        out += _paragraph(_ending(state.exit), columns, "muted", "  ")
+    if glance.stalled:
+        out += _paragraph(
+            f"stalled: {glance.stall_reason}" if glance.stall_reason else "stalled", columns, "warn", "⚠ "
+        )
+    if state.log.missing_ranks and glance.phase is Phase.STARTING:
+        out += _paragraph(f"waiting for {', '.join(state.log.missing_ranks)}", columns, "warn", "⧖ ")
+    for note in state.notes:
+        out += _paragraph(note, columns, "muted", "· ")
+    return out[:rows]
+
+
+def _ending(end: Exit) -> str:
+    how = (
+        f"by {end.signal}"
+        if end.signal
+        else "with an unknown status"
+        if end.status is None
+        else f"with status {end.status}"
+    )
+    killed = ", killed by the kernel for memory" if end.oom_killed else ""
+    left = f", {len(end.left)} processes left over" if end.left else ""
+    return f"ended {how}{killed}{left}"
+
+
+def _paragraph(text: str, columns: int, ink: str, mark: str) -> list[Row]:
+    lines = wrap(text, max(8, columns - 2))
+    return [[Span(mark if n == 0 else "  ", f"{ink} bold"), Span(line, ink)] for n, line in enumerate(lines)]

@@ -1,0 +1,51 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+NARROW_SPACE = " "
+
+
+def count(value: float) -> str:
+    """A whole number with its thousands apart: 147 456."""
+    return f"{round(value):,}".replace(",", NARROW_SPACE)
+
+
+def short(value: float) -> str:
+    """A number in at most four characters: 811, 2.9k, 70M."""
+    for unit, size in (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9)):
+        scaled = value / size
+        if scaled < 999.5:
+            return f"{scaled:.0f}{unit}" if scaled >= 9.95 or not unit else f"{scaled:.1f}{unit}"
+    return f"{value / 1e12:.0f}T"
+
+
+def rate(value: float) -> str:
+    """Tokens per second: one decimal below 100."""
+    if value < 99.95:
+        return f"{value:.1f}"
+    return count(value) if value < 99_999.5 else short(value)
+
+
+def span(seconds: float) -> str:
+    """A duration: 4.2s, 38s, 2m41s, 1h02, 3d04h."""
+    if seconds < 0:
+        return "0s"
+    if seconds < 9.95:
+        return f"{seconds:.1f}s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02d}s"
+    if whole < 86400:
+        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
+    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
+
+
+def gigabytes(value: float, unit: str = "GB") -> str:
+    """A size with two decimals below 1000, none above."""
+    return f"{value:.2f} {unit}" if value < 999.995 else f"{value:,.0f} {unit}".replace(",", NARROW_SPACE)
+
+
+def percent(ratio: float) -> str:
+    return f"{round(ratio * 100)}%"

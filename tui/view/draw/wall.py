@@ -1,0 +1,77 @@
+"""The wall: the logs of all servers at once, in a grid drawn as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tui.sglang.model import Phase
+from tui.view.draw import units
+from tui.view.draw.board import INKS, word
+from tui.view.draw.row import Row, Span, fit, spread, width
+from tui.view.glance import GLYPHS, Glance
+
+MIN_COLUMNS, MIN_ROWS = 56, 5
+
+Lines = Callable[[str, int, int], list[Row]]
+"""``lines(server, columns, rows)``: the end of a server's log."""
+
+
+def grid(servers: int, columns: int, rows: int) -> tuple[int, int]:
+    """Panes beside and below each other, so that as many as possible are seen, near to square."""
+    across = max(
+        1, min(columns // MIN_COLUMNS, 1 if servers <= 2 else 2 if servers <= 6 else 3 if servers <= 12 else 4)
+    )
+    down = max(1, min(-(-servers // across), rows // MIN_ROWS))
+    return across, down
+
+
+def wall(glances: Sequence[Glance], lines: Lines, columns: int, rows: int, selected: str | None) -> list[Row]:
+    """``rows`` rows; where not all servers fit, the page with the selected one."""
+    if not glances:
+        return []
+    across, down = grid(len(glances), columns, rows)
+    page = across * down
+    at = next((n for n, g in enumerate(glances) if g.name == selected), 0)
+    shown = glances[at // page * page :][:page]
+    down = min(down, -(-len(shown) // across))
+    size = (columns - (across - 1)) // across
+    out: list[Row] = []
+    for line in range(down):
+        height = rows // down + (1 if line < rows % down else 0)
+        panes = [_pane(g, lines, size, height, g.name == selected) for g in shown[line * across : (line + 1) * across]]
+        out += [_beside([pane[row] for pane in panes], size) for row in range(height)]
+    return out
+
+
+def _pane(glance: Glance, lines: Lines, columns: int, rows: int, selected: bool) -> list[Row]:
+    action = f"select:{glance.name}"
+    title = [s._replace(action=action) for s in _title(glance, columns, selected)]
+    body = lines(glance.name, columns - 1, rows - 1) or [[Span("no output yet", "muted")]]
+    body += [[] for _ in range(rows - 1 - len(body))]
+    return [title, *([Span("▌" if selected else " ", "accent"), *row] for row in body[: rows - 1])]
+
+
+def _title(glance: Glance, columns: int, selected: bool) -> Row:
+    ink = INKS[glance.phase]
+    left: Row = [
+        Span("▌" if selected else "━", "accent" if selected else "line"),
+        Span(f" {GLYPHS[glance.phase]} ", f"{ink} bold"),
+        Span(glance.name, "text bold"),
+        Span(f"  {word(glance)}", ink),
+    ]
+    note = glance.reason if glance.phase is Phase.FAILED else ""
+    if glance.phase is Phase.READY and glance.generate is not None:
+        note = f"{units.rate(glance.generate)} tok/s"
+    if glance.stalled:
+        note = "⚠ stalled"
+    left = fit([*left, Span(f"  {note} " if note else " ", "text")], columns)
+    return [*left, Span("━" * max(0, columns - width(left)), "line")]
+
+
+def _beside(rows: list[Row], size: int) -> Row:
+    out: Row = []
+    for n, row in enumerate(rows):
+        if n:
+            out.append(Span("│", "line"))
+        out += spread(fit(row, size), [], size)
+    return out

@@ -1,0 +1,74 @@
+"""Which panels stand on the screen, and how high, for a size and what there is to show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from textual.screen import Screen
+
+from tui.sglang.model import Phase
+from tui.view.glance import Glance
+from tui.view.panels import Panel
+
+_BORDER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """Rows of the board and the detail panels, borders included; 0 is hidden. ``both``: timeline and caches side
+    by side."""
+
+    board: int
+    detail: int
+    both: bool
+
+
+def heights(columns: int, rows: int, servers: int, detail: int) -> Heights:
+    """The log gets what is left, at least six rows; ``detail`` is what the detail panels would like inside."""
+    rows -= 2  # header and footer
+    board = min(servers + _BORDER, max(3, rows * 2 // 5))
+    room = rows - board - 6
+    wanted = min(detail + _BORDER, 16 if rows > 40 else 12)
+    return Heights(board, min(wanted, room) if room >= 5 else 0, columns >= 80)
+
+
+def wanted_detail(chosen: Glance | None) -> int:
+    """Rows that show the selected server's stages and caches without a cut."""
+    if chosen is None:
+        return 4
+    kinds = len({pool.kind for pool in chosen.state.log.pools})
+    troubles = 6 if chosen.failure else 0
+    return max(len(chosen.stages) + 1 + troubles, kinds + 4, 5)
+
+
+def arrange(screen: Screen[object], columns: int, rows: int, glances: Sequence[Glance], chosen: Glance | None) -> None:
+    """Give the panels their heights."""
+    told = heights(columns, rows, max(1, len(glances)), wanted_detail(chosen))
+    detail = screen.query_one("#detail")
+    detail.set_class(told.detail == 0, "none")
+    zoomed = screen.has_class("zoom")
+    screen.query_one("#board-panel").styles.height = "1fr" if zoomed else told.board
+    detail.styles.height = "1fr" if zoomed else max(1, told.detail)
+    ready = chosen is not None and chosen.phase is Phase.READY
+    screen.query_one("#timeline-panel").styles.display = "block" if told.both or not ready or zoomed else "none"
+    screen.query_one("#caches-panel").styles.display = "block" if told.both or ready or zoomed else "none"
+
+
+def toggle_zoom(screen: Screen[object]) -> None:
+    """Show the focused panel alone, or all again."""
+    if screen.has_class("zoom"):
+        leave_zoom(screen)
+        return
+    focused = screen.focused
+    panel = next((p for p in focused.ancestors if isinstance(p, Panel)), None) if focused else None
+    if panel is not None:
+        screen.add_class("zoom")
+        panel.add_class("zoomed")
+        panel.parent.set_class(panel.parent.id == "detail", "zoomed") if panel.parent else None
+
+
+def leave_zoom(screen: Screen[object]) -> None:
+    screen.remove_class("zoom")
+    for widget in screen.query(".zoomed"):
+        widget.remove_class("zoomed")

@@ -1,0 +1,45 @@
+"""Raw log bytes as lines that are safe to show: no escapes, no control or bidirectional characters, secrets masked."""
+
+from __future__ import annotations
+
+import re
+
+from tui.sglang.mask import mask
+
+MAX_BYTES = 16 * 1024
+"""The most of one line that is ever looked at."""
+
+_ANSI = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[PX^_][^\x1b]{0,4096}(?:\x1b\\)?|[ -/]*[0-~])?"
+)
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u061c\ufeff\ufff9-\uffff\U000e0000-\U000e0fff]"
+)
+_GLUED = re.compile(r"(?<=[^\s])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
+
+
+def shown(raw: bytes) -> tuple[str, ...]:
+    """The lines that one physical line (without its newline) is shown as.
+
+    A progress bar that was overwritten with ``\\r`` is its newest state; a record glued behind it is a line of its own.
+    """
+    if len(raw) > MAX_BYTES:
+        raw = raw[-MAX_BYTES:] if b"\r" in raw[-MAX_BYTES:-1] else raw[:MAX_BYTES]
+    text = raw.decode("utf-8", "replace")
+    if "\r" in text:
+        text = _newest(text)
+        parts = _GLUED.split(text, maxsplit=1)
+        return tuple(_safe(part) for part in parts)
+    return (_safe(text),)
+
+
+def _newest(text: str) -> str:
+    """What stands after the last ``\\r`` that is followed by anything visible."""
+    parts = [part for part in text.split("\r") if part.strip()]
+    return parts[-1] if parts else ""
+
+
+def _safe(text: str) -> str:
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return _UNSAFE.sub("", mask(text).expandtabs(8)) if not text.isascii() or not text.isprintable() else mask(text)

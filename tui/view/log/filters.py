@@ -1,0 +1,48 @@
+"""What the log pane shows and in which ink: tables over the kinds of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tui.sglang.lines import is_probe, kind_of
+
+__all__ = ["FILTERS", "INKS", "Filter", "is_probe", "keeper", "kind_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A preset: the kinds of lines it lets through; ``None`` is all."""
+
+    name: str
+    kinds: frozenset[str] | None
+
+
+FILTERS = (
+    Filter("all", None),
+    Filter("caches", frozenset({"cache"})),
+    Filter("stages", frozenset({"stage", "cache", "ready", "progress"})),
+    Filter("problems", frozenset({"error", "warning", "traceback"})),
+    Filter("batches", frozenset({"batch"})),
+)
+
+INKS: dict[str, str] = {
+    "error": "bad",
+    "traceback": "bad",
+    "warning": "warn",
+    "cache": "mamba",
+    "stage": "start",
+    "progress": "start",
+    "ready": "ok bold",
+    "batch": "text",
+    "http": "muted",
+    "probe": "muted",
+}
+
+
+def keeper(chosen: Filter, probes: bool) -> Callable[[str, str], bool]:
+    """``(text, kind) -> shown?`` for a preset, with or without the lines of health probes."""
+    kinds = chosen.kinds
+    if kinds is None:
+        return (lambda text, kind: True) if probes else (lambda text, kind: not is_probe(text))
+    return lambda text, kind: kind in kinds and (probes or not is_probe(text))

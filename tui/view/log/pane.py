@@ -1,0 +1,221 @@
+"""The log pane: a ``LogReader`` as a widget, with keys, mouse wheel and search."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from textual import events
+from textual.binding import Binding
+
+from tui.view.draw.row import Row, Span
+from tui.view.log.clean import shown
+from tui.view.log.filters import FILTERS
+from tui.view.log.reader import LogReader
+from tui.view.log.search import find, pattern
+from tui.view.sheet import Sheet
+
+
+class LogPane(Sheet, can_focus=True):
+    """One server's log. ``show`` chooses whose; places, filter and wrap are remembered per server."""
+
+    BINDINGS = [
+        Binding("up,k", "scroll(-1)", show=False),
+        Binding("down,j", "scroll(1)", show=False),
+        Binding("left", "shift(-8)", show=False),
+        Binding("right", "shift(8)", show=False),
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown,space", "page(1)", show=False),
+        Binding("home,g", "home", show=False),
+        Binding("end,G", "end", show=False),
+        Binding("n", "next", show=False),
+        Binding("N", "previous", show=False),
+        Binding("W", "wrap", show=False),
+    ]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.server: str | None = None
+        self.message = ""
+        self._readers: dict[str, LogReader] = {}
+        self._term = ""
+        self._hit: int | None = None
+
+    @property
+    def reader(self) -> LogReader | None:
+        return self._readers.get(self.server) if self.server else None
+
+    def show(self, server: str | None, path: Path | None) -> None:
+        """Show the log of ``server``; another ``path`` (a new run) begins at its end."""
+        if server is not None:
+            reader = self._readers.get(server)
+            if reader is None or reader.file.path != path:
+                self._readers[server] = _like(reader, path)
+        if server != self.server:
+            self.server, self._hit, self.message = server, None, ""
+            self._mark()
+        self.redraw()
+
+    def tick(self) -> None:
+        """Take in what was written since the last tick."""
+        reader = self.reader
+        if reader and reader.look():
+            self.redraw()
+
+    def rows(self, columns: int, rows: int) -> list[Row]:
+        reader = self.reader
+        if reader is None:
+            return [[Span("no server", "muted")]]
+        if reader.file.path is None:
+            return [[Span("no log yet", "muted")]]
+        drawn = reader.draw(columns, rows)
+        if drawn and any(span.text.strip() for row in drawn for span in row):
+            return drawn
+        return [
+            [
+                Span(
+                    "no output yet" if not reader.file.size else f"no line for the filter: {reader.filter.name}",
+                    "muted",
+                )
+            ]
+        ]
+
+    def status(self) -> str:
+        """Whether it follows, what it shows, for the pane's border."""
+        reader = self.reader
+        if reader is None:
+            return ""
+        place = "following ▼" if reader.following else f"at {reader.progress:.0%} ▲ End follows"
+        told = [place]
+        if reader.filter is not FILTERS[0]:
+            told.append(f"filter {reader.filter.name}")
+        if reader.probes:
+            told.append("with probes")
+        if reader.wrapped:
+            told.append("wrapped")
+        if self._term:
+            told.append(f"/{self._term}")
+        if self.message:
+            told.append(self.message)
+        return " · ".join(told)
+
+    def action_scroll(self, rows: int) -> None:
+        if self.reader:
+            self.reader.scroll(rows)
+            self.redraw()
+
+    def action_page(self, pages: int) -> None:
+        self.action_scroll(pages * max(1, self.size.height - 1))
+
+    def action_shift(self, columns: int) -> None:
+        if self.reader and not self.reader.wrapped:
+            self.reader.shift(columns)
+            self.redraw()
+
+    def action_home(self) -> None:
+        if self.reader:
+            self.reader.home()
+            self.redraw()
+
+    def action_end(self) -> None:
+        if self.reader:
+            self.reader.follow()
+            self.redraw()
+
+    def action_wrap(self) -> None:
+        if self.reader:
+            self.reader.wrapped = not self.reader.wrapped
+            self.reader.x = self.reader.sub = 0
+            self.redraw()
+
+    def next_filter(self) -> str:
+        """Go to the next preset; its name."""
+        reader = self.reader
+        if reader is None:
+            return ""
+        chosen = FILTERS[(FILTERS.index(reader.filter) + 1) % len(FILTERS)]
+        reader.choose(chosen)
+        self.redraw()
+        return chosen.name
+
+    def toggle_probes(self) -> bool:
+        """Show or hide the lines of health probes; whether they are shown now."""
+        reader = self.reader
+        if reader is None:
+            return False
+        reader.choose(probes=not reader.probes)
+        self.redraw()
+        return reader.probes
+
+    def search(self, term: str) -> None:
+        """Mark ``term`` and go to it: upwards from the end while following, else downwards."""
+        self._term, self._hit, self.message = term, None, ""
+        self._mark()
+        self.redraw()
+        if term and self.reader:
+            self._hunt(back=self.reader.following)
+
+    def action_next(self) -> None:
+        self._hunt(back=False)
+
+    def action_previous(self) -> None:
+        self._hunt(back=True)
+
+    def _mark(self) -> None:
+        for reader in self._readers.values():
+            reader.found = pattern(self._term) if self._term else None
+
+    def _hunt(self, back: bool) -> None:
+        if self._term and self.reader:
+            self.message = "searching…"
+            self.run_worker(self._find(self.reader, back), group="search", exclusive=True, exit_on_error=False)
+
+    async def _find(self, reader: LogReader, back: bool) -> None:
+        """Go to the next line with the term that the filter lets through."""
+        file, hit = reader.file, self._hit
+        start = (
+            (hit if hit is not None else file.size)
+            if back
+            else (reader.place() if hit is None else _after(reader, hit))
+        )
+        for offset in find(file, self._term, start, back=back):
+            if offset is None:
+                await asyncio.sleep(0)
+            elif _visible(reader, offset):
+                self._hit, self.message = offset, ""
+                reader.go_to(offset, above=self.size.height // 3)
+                self.redraw()
+                return
+        self.message = "no earlier line" if back else "no later line"
+        self.redraw()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.action_scroll(-3)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.action_scroll(3)
+
+
+def _like(old: LogReader | None, path: Path | None) -> LogReader:
+    """A reader of ``path`` that shows things as ``old`` did."""
+    reader = LogReader(path)
+    if old is not None:
+        reader.wrapped, reader.found = old.wrapped, old.found
+        reader.choose(old.filter, old.probes)
+        old.file.close()
+    return reader
+
+
+def _line(reader: LogReader, offset: int) -> bytes:
+    return reader.file.read(offset, offset + 64 * 1024).split(b"\n", 1)[0]
+
+
+def _after(reader: LogReader, offset: int) -> int:
+    """The start of the line behind the one at ``offset``."""
+    return offset + len(_line(reader, offset)) + 1
+
+
+def _visible(reader: LogReader, offset: int) -> bool:
+    return any(reader.window.shows(text) for text in shown(_line(reader, offset)))

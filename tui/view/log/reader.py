@@ -1,0 +1,285 @@
+"""``LogReader``: where somebody reads in a log, and what is on the screen there. No Textual; tested on files."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+from pathlib import Path
+
+from rich.cells import cell_len, set_cell_size
+
+from tui.view.draw.row import Row, Span
+from tui.view.log.file import LogFile, line_start
+from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of
+from tui.view.log.window import LogLine, Window
+
+_JUMP = 512 * 1024
+"""More new bytes than this between two looks, unfiltered: the end is looked at anew, and what is between skipped."""
+
+_STAMP = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d(?:\.\d+)?)((?: [A-Z_]+\d+)*)\] ?")
+_SPARE = 400
+
+
+class LogReader:
+    """Follows the end of a file, or stays where it was scrolled to while the file grows.
+
+    ``top`` is the index of the first line on the screen, ``sub`` the row within it where lines are wrapped;
+    both count only while not ``following``. ``x`` is the first column shown where lines are cut.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.file = LogFile(path)
+        self.following = True
+        self.wrapped = False
+        self.probes = False
+        self.short_times = True
+        self.x = 0
+        self.top = 0
+        self.sub = 0
+        self.found: re.Pattern[str] | None = None
+        self.filter: Filter = FILTERS[0]
+        self.columns, self.rows = 80, 24
+        self.window = self._fresh()
+        self._generation = 0
+        self.look()
+
+    # the file
+
+    def look(self) -> bool:
+        """Take in what the file has become; whether the screen may be different."""
+        before = self.file.size
+        size = self.file.look()
+        if self.file.generation != self._generation:
+            self._generation = self.file.generation
+            self.follow()
+            return True
+        if not self.following:
+            return size != before
+        filling = len(self.window.lines) < self.rows and not self.window.at_start
+        if size == before and not filling and self.window.at_end:
+            return False
+        if size - self.window.high > _JUMP and self.filter.kinds is None:
+            self.window.to_end()
+        self.window.more_below(1 << 30)
+        self._fill_above()
+        self.window.trim_above(3 * self.rows + _SPARE)
+        return True
+
+    def choose(self, chosen: Filter | None = None, probes: bool | None = None) -> None:
+        """Show other lines, staying near the present place."""
+        place = None if self.following else self._place()
+        self.filter = chosen or self.filter
+        self.probes = self.probes if probes is None else probes
+        self.window = self._fresh()
+        if place is None:
+            self.follow()
+        else:
+            self.go_to(place)
+
+    def _fresh(self) -> Window:
+        return Window(self.file, kind_of, keeper(self.filter, self.probes))
+
+    def _fill_above(self) -> int:
+        missing = self.rows + 1 - len(self.window.lines) - len(self.window.living)
+        return self.window.more_above(missing) if missing > 0 else 0
+
+    # where one reads
+
+    def follow(self) -> None:
+        """Go to the end and stay there."""
+        self.following = True
+        self.window.to_end()
+        self.window.more_below(0)
+        self._fill_above()
+
+    def go_to(self, offset: int, above: int = 0) -> None:
+        """Put the line at ``offset`` on the screen, ``above`` rows below its upper edge."""
+        self.following = False
+        self.window.reset(line_start(self.file, offset) if offset else 0)
+        self.window.more_below(self.rows * 2)
+        self.top, self.sub = 0, 0
+        if above:
+            self.scroll(-above)
+        self._settle()
+
+    def home(self) -> None:
+        self.go_to(0)
+
+    def scroll(self, rows: int) -> None:
+        """Move down by ``rows`` (up where negative). Reaching the end follows again."""
+        if self.following:
+            if rows >= 0:
+                return
+            self.top, self.sub = self._tail_top()
+            self.following = False
+        if rows < 0:
+            self._up(-rows)
+        else:
+            self._down(rows)
+
+    def shift(self, columns: int) -> None:
+        """Move to the right by ``columns`` (left where negative)."""
+        self.x = max(0, self.x + columns)
+
+    def _up(self, rows: int) -> None:
+        while rows > 0:
+            if self.sub > 0:
+                step = min(self.sub, rows)
+                self.sub -= step
+                rows -= step
+                continue
+            if self.top == 0:
+                self.top += self.window.more_above(rows + self.rows)
+                if self.top == 0:
+                    break
+            self.top -= 1
+            self.sub = self._height(self.window.lines[self.top])
+        self.window.trim_below(self.top + 3 * self.rows + _SPARE)
+
+    def _down(self, rows: int) -> None:
+        for _ in range(rows):
+            if self._bottom_seen():
+                self.follow()
+                return
+            lines = self.window.lines
+            if self.sub + 1 < self._height(lines[self.top]):
+                self.sub += 1
+            else:
+                self.top, self.sub = self.top + 1, 0
+        gone = self.window.trim_above(len(self.window.lines) - max(0, self.top - 3 * self.rows - _SPARE))
+        self.top -= gone
+
+    def _bottom_seen(self) -> bool:
+        """Whether the newest line is on the screen, reading on below it as far as needed."""
+        while len(self.window.lines) - self.top <= self.rows and not self.window.at_end:
+            if not self.window.more_below(self.rows * 2):
+                break
+        if len(self.window.lines) - self.top > self.rows:
+            return False
+        heights = sum(self._height(line) for line in islice(self._all(), self.top, None)) - self.sub
+        return heights <= self.rows and self.window.at_end
+
+    def _settle(self) -> None:
+        """Follow where the screen would not be full."""
+        if self._bottom_seen():
+            self.follow()
+
+    def _tail_top(self) -> tuple[int, int]:
+        """Where the screen begins while following."""
+        left = self.rows
+        lines = list(self._all())
+        for index in range(len(lines) - 1, -1, -1):
+            left -= self._height(lines[index])
+            if left <= 0:
+                return index, -left
+        return 0, 0
+
+    def _place(self) -> int:
+        lines = self.window.lines
+        return lines[min(self.top, len(lines) - 1)].offset if lines else self.window.high
+
+    def place(self) -> int:
+        """The offset of the first line on the screen."""
+        if self.following:
+            lines = list(self._all())
+            return lines[self._tail_top()[0]].offset if lines else self.file.size
+        return self._place()
+
+    @property
+    def progress(self) -> float:
+        """How far into the file the screen is, 0 to 1."""
+        return 1.0 if self.following or not self.file.size else self._place() / self.file.size
+
+    # the screen
+
+    def draw(self, columns: int, rows: int, *, bar: bool = True) -> list[Row]:
+        """The screen: ``rows`` rows of ``columns``, the last of which is the scroll bar's (empty without ``bar``)."""
+        if (columns, rows) != (self.columns, self.rows):
+            self.columns, self.rows = columns, rows
+            if self.following:
+                self._fill_above()
+        if not self.following:
+            self._bottom_seen()
+        top, sub = self._tail_top() if self.following else (self.top, self.sub)
+        out: list[Row] = []
+        for line in islice(self._all(), top, top + rows + 1):
+            out += self._line_rows(line)
+            if len(out) - sub >= rows:
+                break
+        out = out[sub : sub + rows]
+        return self._with_bar(out, columns - 1, rows) if bar else out
+
+    def _all(self) -> list[LogLine]:
+        return [*self.window.lines, *self.window.living]
+
+    def _height(self, line: LogLine) -> int:
+        return len(_wrapped(self._text(line), self.columns - 1)) if self.wrapped else 1
+
+    def _text(self, line: LogLine) -> str:
+        return _STAMP.sub(r"\1\2 ", line.text, count=1) if self.short_times else line.text
+
+    def _line_rows(self, line: LogLine) -> list[Row]:
+        text, ink, columns = self._text(line), INKS.get(line.kind, "text"), self.columns - 1
+        if self.wrapped:
+            return [self._marked(piece, ink, n == 0) for n, piece in enumerate(_wrapped(text, columns))]
+        piece = _cut(text, self.x, columns)
+        return [self._marked(piece, ink, self.x == 0)]
+
+    def _marked(self, text: str, ink: str, first: bool) -> Row:
+        """The time in a quiet ink, and what was searched for marked."""
+        head = _TIME.match(text) if first else None
+        row = [Span(head[0], "muted"), Span(text[head.end() :], ink)] if head else [Span(text, ink)]
+        return [piece for span in row for piece in _hits(span, self.found)] if self.found else row
+
+    def _with_bar(self, out: list[Row], columns: int, rows: int) -> list[Row]:
+        if self.window.at_start and len(self._all()) <= rows and self.window.at_end:
+            return out
+        thumb = min(rows - 1, int(self.progress * rows))
+        out += [[] for _ in range(rows - len(out))]
+        return [
+            [*row, Span(" " * (columns - sum(cell_len(s.text) for s in row))), Span("█" if n == thumb else "│", "line")]
+            for n, row in enumerate(out)
+        ]
+
+
+_TIME = re.compile(r"(?:\[\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z_]+\d+)*\]? ")
+
+
+def _hits(span: Span, found: re.Pattern[str]) -> Row:
+    out: Row = []
+    at = 0
+    for hit in found.finditer(span.text):
+        if hit.end() > hit.start():
+            out += [Span(span.text[at : hit.start()], span.ink), Span(hit[0], f"{span.ink} found bold")]
+            at = hit.end()
+    return [*out, Span(span.text[at:], span.ink)] if out else [span]
+
+
+def _cut(text: str, x: int, columns: int) -> str:
+    """Columns ``x`` to ``x + columns`` of ``text``, with ``›`` and ``‹`` where it goes on."""
+    if not text.isascii():
+        text = set_cell_size(text, min(cell_len(text), x + columns + 1))
+    if len(text) <= columns and not x:
+        return text
+    piece = text[x : x + columns]
+    if len(text) > x + columns:
+        piece = piece[:-1] + "›"
+    return "‹" + piece[1:] if x and piece else "‹" if x and text else piece
+
+
+def _wrapped(text: str, columns: int) -> list[str]:
+    """``text`` in pieces of ``columns``, all characters kept."""
+    if columns <= 0 or not text:
+        return [text]
+    if text.isascii():
+        return [text[n : n + columns] for n in range(0, len(text), columns)]
+    pieces: list[str] = []
+    piece, size = "", 0
+    for char in text:
+        wide = cell_len(char)
+        if size + wide > columns:
+            pieces.append(piece)
+            piece, size = "", 0
+        piece += char
+        size += wide
+    return [*pieces, piece]

@@ -1,0 +1,37 @@
+"""The wall as a widget: one reader per server, one drawing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tui.view.draw import wall
+from tui.view.draw.row import Row
+from tui.view.glance import Glance
+from tui.view.log.reader import LogReader
+from tui.view.sheet import Sheet
+
+
+class Wall(Sheet, can_focus=True):
+    """The ends of all servers' logs. Readers are made for servers that were seen, and only those are read."""
+
+    glances: Sequence[Glance] = ()
+    selected: str | None = None
+    path_of: Callable[[str], Path | None]
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._readers: dict[str, LogReader] = {}
+
+    def rows(self, columns: int, rows: int) -> list[Row]:
+        return wall.wall(self.glances, self._lines, columns, rows, self.selected)
+
+    def _lines(self, server: str, columns: int, rows: int) -> list[Row]:
+        path = self.path_of(server)
+        reader = self._readers.get(server)
+        if reader is None or reader.file.path != path:
+            if reader is not None:
+                reader.file.close()
+            reader = self._readers[server] = LogReader(path)
+        reader.look()
+        return reader.draw(columns + 1, rows, bar=False)

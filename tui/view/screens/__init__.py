@@ -1,0 +1,1 @@
+"""Dialogs and full-screen views over the board."""

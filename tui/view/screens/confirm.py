@@ -1,0 +1,56 @@
+"""Asking before something is ended. Enter alone never says yes."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Container
+from textual.screen import ModalScreen
+from textual.widgets import Button, Static
+
+from tui.view.draw import units
+from tui.view.glance import Glance
+
+
+def question(chosen: Glance, becomes: str) -> str:
+    """What is about to end: server, host, uptime, and what that costs."""
+    where = f" on {chosen.state.info.host}" if chosen.state.info.host else ""
+    up = (
+        f", {chosen.phase.value} for {units.span(chosen.uptime)}"
+        if chosen.uptime is not None
+        else f", {chosen.phase.value}"
+    )
+    running = chosen.sample.running if chosen.sample else None
+    lost = f" Its {running} running request{'s are' if running != 1 else ' is'} lost." if running else ""
+    return f"{chosen.name}{where}{up}, will be {becomes}.{lost}"
+
+
+class Confirm(ModalScreen[bool]):
+    """``y`` or the button says yes; Enter stands on no; Esc and ``n`` say no."""
+
+    BINDINGS = [
+        Binding("y", "answer(True)", "yes"),
+        Binding("n,escape", "answer(False)", "no"),
+        Binding("left,right", "app.focus_next", show=False),
+    ]
+
+    def __init__(self, title: str, text: str, yes: str, no: str) -> None:
+        super().__init__()
+        self._title, self._text, self._yes, self._no = title, text, yes, no
+
+    def compose(self) -> ComposeResult:
+        with Container(classes="dialog") as dialog:
+            dialog.border_title = self._title
+            yield Static(self._text, markup=False)
+            with Container(classes="buttons"):
+                yield Button(self._no, id="no")
+                yield Button(f"{self._yes} (y)", id="yes")
+
+    def on_mount(self) -> None:
+        self.query_one("#no").focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, answer: bool) -> None:
+        self.dismiss(answer)

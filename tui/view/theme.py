@@ -1,0 +1,152 @@
+"""Colours: two themes of our own, and the inks of the drawings for any theme.
+
+An ink is a name that a drawing uses; several may be joined by spaces (``"bad bold"``), later ones winning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from rich.style import Style
+from textual.theme import Theme
+
+DARK = "hcs-dark"
+LIGHT = "hcs-light"
+
+_DARK = {
+    "ground": "#0f141b",
+    "panel": "#151c25",
+    "line": "#33414f",
+    "text": "#dbe3ec",
+    "muted": "#8c9aab",
+    "faint": "#222d39",
+    "accent": "#6cb2f7",
+    "ok": "#68d391",
+    "start": "#5fd0e0",
+    "warn": "#f2bd5c",
+    "bad": "#ff8080",
+    "kv": "#6cb2f7",
+    "mamba": "#c4a0fb",
+    "done": "#58788f",
+    "key": "#f2bd5c",
+    "choice": "#1d2a38",
+    "found": "#5b4a12",
+}
+_LIGHT = {
+    "ground": "#faf9f6",
+    "panel": "#f1efe9",
+    "line": "#bcc4cc",
+    "text": "#1e2832",
+    "muted": "#586472",
+    "faint": "#e2e2dc",
+    "accent": "#1a5cb4",
+    "ok": "#146c43",
+    "start": "#0b6477",
+    "warn": "#855000",
+    "bad": "#b3212b",
+    "kv": "#1a5cb4",
+    "mamba": "#6d35b5",
+    "done": "#7c97ad",
+    "key": "#855000",
+    "choice": "#e3ebf4",
+    "found": "#ffe08a",
+}
+PALETTES: dict[str, Mapping[str, str]] = {DARK: _DARK, LIGHT: _LIGHT}
+
+TEXT_INKS = ("text", "muted", "accent", "ok", "start", "warn", "bad", "kv", "mamba", "key")
+"""Inks that carry words: each needs a contrast of 4.5 to 1 with the ground."""
+
+
+def _theme(name: str, palette: Mapping[str, str], dark: bool) -> Theme:
+    return Theme(
+        name=name,
+        primary=palette["accent"],
+        secondary=palette["mamba"],
+        accent=palette["accent"],
+        foreground=palette["text"],
+        background=palette["ground"],
+        surface=palette["ground"],
+        panel=palette["panel"],
+        success=palette["ok"],
+        warning=palette["warn"],
+        error=palette["bad"],
+        dark=dark,
+        variables={
+            "border": palette["accent"],
+            "border-blurred": palette["line"],
+            "footer-key-foreground": palette["key"],
+            "input-selection-background": f"{palette['accent']} 35%",
+            "scrollbar": palette["line"],
+            **{f"hcs-{ink}": colour for ink, colour in palette.items()},
+        },
+    )
+
+
+THEMES = (_theme(DARK, _DARK, True), _theme(LIGHT, _LIGHT, False))
+
+
+class Inks:
+    """The styles of one theme's inks, on its ground."""
+
+    def __init__(self, theme: Theme) -> None:
+        base = PALETTES[DARK if theme.dark else LIGHT]
+        own = {key.removeprefix("hcs-"): value for key, value in theme.variables.items() if key.startswith("hcs-")}
+        self._palette = {**base, **(own or _from_theme(theme))}
+        self.ground = Style.parse(f"{self._palette['text']} on {self._palette['ground']}")
+        self._made: dict[str, Style] = {}
+
+    def __getitem__(self, ink: str) -> Style:
+        style = self._made.get(ink)
+        if style is None:
+            style = self._made[ink] = self._make(ink)
+        return style
+
+    def colour(self, ink: str) -> str:
+        return self._palette[ink]
+
+    def _make(self, ink: str) -> Style:
+        style = self.ground
+        for word in ink.split():
+            style += self._word(word)
+        return style
+
+    def _word(self, word: str) -> Style:
+        match word:
+            case "bold" | "underline" | "reverse" | "dim" | "italic":
+                return Style.parse(word)
+            case "trough":
+                return Style(bgcolor=self._palette["faint"])
+            case "choice" | "found":
+                return Style(bgcolor=self._palette[word])
+            case _:
+                return Style(color=self._palette[word])
+
+
+def _from_theme(theme: Theme) -> dict[str, str]:
+    """The inks of somebody else's theme, as far as it names colours as hex."""
+    named = {
+        "ground": theme.background,
+        "panel": theme.panel,
+        "text": theme.foreground,
+        "accent": theme.accent or theme.primary,
+        "ok": theme.success,
+        "start": theme.secondary,
+        "warn": theme.warning,
+        "bad": theme.error,
+        "kv": theme.primary,
+        "mamba": theme.secondary,
+        "key": theme.warning,
+    }
+    return {ink: colour for ink, colour in named.items() if colour and colour.startswith("#")}
+
+
+@cache
+def inks_named(name: str) -> Inks:
+    """The inks of one of our own themes."""
+    return Inks(next(theme for theme in THEMES if theme.name == name))
+
+
+def theme_name(word: str) -> str:
+    """``dark`` and ``light`` as our own themes; any other name as it is."""
+    return {"dark": DARK, "light": LIGHT}.get(word, word)
