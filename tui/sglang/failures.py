@@ -1,0 +1,150 @@
+"""Why a server failed: the one line that explains it, in plain words, with advice.
+
+``observe(trace, line) -> Trace`` collects, ``cause(trace, facts) -> Failure | None`` concludes, and
+``fatal(trace)`` says whether the failure stands even though the process may still live. ``from_exit`` explains
+an end that the log does not. All are pure and total.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tui.sglang.advice import advise, short
+from tui.sglang.facts import LogFacts
+from tui.sglang.failure_table import (
+    EXCEPTIONS,
+    GRAPH_OUT_OF_MEMORY,
+    SYMPTOM,
+    UNEXPLAINED,
+    UNEXPLAINED_MAIN,
+    match,
+)
+from tui.sglang.model import Exit, Failure, FailureKind, Stage
+from tui.sglang.trace import EMPTY, Clue, Trace, clue, observe
+
+__all__ = ["EMPTY", "Trace", "cause", "fatal", "from_exit", "observe", "short"]
+
+_CAPTURE = re.compile(r"Capture .{0,40}graph failed: (?P<why>.*)", re.IGNORECASE | re.DOTALL)
+_ATTENTION_BACKEND = re.compile(r"^(?P<backend>\w+?)_(?:attention_)?backend\w*\.py$")
+_FLAG_FILES = re.compile(r"^(?:server_args|argparse_actions|arg_validators|speculative_args|overrides?)\w*\.py$")
+_LOADING = frozenset(
+    {None, Stage.LAUNCHING, Stage.DIST_INIT, Stage.LOADING_WEIGHTS, Stage.KV_CACHE, Stage.MAMBA_CACHE, Stage.HOST_CACHE}
+)
+
+
+def fatal(trace: Trace) -> bool:
+    """Whether the failure stands even if the server's process still lives."""
+    return trace.fatal and not (trace.stopping and (clue(trace) is None))
+
+
+def cause(trace: Trace, facts: LogFacts) -> Failure | None:
+    """What the log says about why the server failed; ``None`` when it says nothing of the kind."""
+    found = clue(trace)
+    if found is None or (trace.stopping and found.weight <= SYMPTOM):
+        return None
+    kind, explanation = _judge(found, facts)
+    return _failure(kind, found.line, found.number, explanation, facts)
+
+
+def _failure(kind: FailureKind, line: str, number: int, explanation: str, facts: LogFacts) -> Failure:
+    return Failure(kind, line, number, explanation, advise(kind, line, facts))
+
+
+def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
+    """Kind and explanation of a clue, with what else is known of the server."""
+    capture = _CAPTURE.search(found.text)
+    if capture is not None:
+        return _capture(capture["why"], found, facts)
+    if found.explanation is None:
+        return _unexplained(found, facts)
+    if found.kind is None:
+        return _out_of_memory(found, facts)
+    if found.kind is FailureKind.CHILD_DIED and "exit code -9" in found.text and _big_host_cache(facts):
+        return (
+            FailureKind.OS_OOM_KILLED,
+            "A process was ended by SIGKILL, most often by the kernel's OOM killer; a host cache of this size makes that likely.",
+        )
+    if found.kind is FailureKind.OOM_HOST_HICACHE and not _mentions_cache(found) and not _hicache(facts):
+        return FailureKind.OTHER, found.explanation
+    return found.kind, found.explanation
+
+
+def _capture(why: str, found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
+    """``Capture cuda graph failed: X`` is judged by X; the four hints that SGLang prints are about memory only."""
+    row = match(why, EXCEPTIONS)
+    if row is None:
+        return FailureKind.SCHEDULER_EXCEPTION, "The capture of CUDA graphs failed, and not for lack of memory."
+    if row.kind in (None, FailureKind.OOM_GPU_STATIC, FailureKind.OOM_GPU_RUNTIME):
+        return FailureKind.OOM_CUDA_GRAPH, GRAPH_OUT_OF_MEMORY
+    assert row.kind is not None
+    return row.kind, f"{row.explanation} (It happened while CUDA graphs were captured.)"
+
+
+def _out_of_memory(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
+    if found.where == "graph":
+        return FailureKind.OOM_CUDA_GRAPH, GRAPH_OUT_OF_MEMORY
+    if facts.ready or found.where == "run" or facts.stage in (Stage.READY, Stage.WARMUP):
+        return FailureKind.OOM_GPU_RUNTIME, "A GPU ran out of memory while the server worked on requests."
+    if facts.stage is Stage.CUDA_GRAPH and found.where != "load":
+        return FailureKind.OOM_CUDA_GRAPH, GRAPH_OUT_OF_MEMORY
+    return FailureKind.OOM_GPU_STATIC, "A GPU ran out of memory while the model and its caches were set up."
+
+
+def _unexplained(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
+    """An exception that the table does not know: its place and the flags may tell."""
+    if _FLAG_FILES.match(found.frame):
+        return FailureKind.BAD_FLAG_COMBINATION, "SGLang refuses these flags, or this combination of them."
+    backend = _ATTENTION_BACKEND.match(found.frame)
+    algorithm = facts.speculative or facts.args.get("speculative_algorithm", "None")
+    if backend is not None and algorithm not in ("None", "", "null"):
+        return (
+            FailureKind.BAD_FLAG_COMBINATION,
+            f"The attention backend {backend['backend']} failed under speculative decoding ({algorithm}): they do not go together.",
+        )
+    if found.weight <= SYMPTOM:
+        return FailureKind.CHILD_DIED, "A process of the server died; this line is only its echo."
+    if found.kind is not None and "scheduler" not in found.frame:
+        return found.kind, UNEXPLAINED_MAIN
+    return FailureKind.SCHEDULER_EXCEPTION, UNEXPLAINED
+
+
+def _mentions_cache(found: Clue) -> bool:
+    return "host memory" in found.text or "Host" in found.text
+
+
+def _hicache(facts: LogFacts) -> bool:
+    return facts.args.get("enable_hierarchical_cache") == "True" or any(pool.place == "host" for pool in facts.pools)
+
+
+def _big_host_cache(facts: LogFacts) -> bool:
+    return _hicache(facts)
+
+
+def from_exit(exit: Exit, facts: LogFacts) -> Failure:
+    """Explains an end of which the log says nothing; the last line is all there is to show."""
+    kind, explanation = _of_exit(exit)
+    return _failure(kind, facts.last_line, facts.lines, explanation, facts)
+
+
+def _of_exit(exit: Exit) -> tuple[FailureKind, str]:
+    if exit.oom_killed:
+        return (
+            FailureKind.OS_OOM_KILLED,
+            "The kernel's OOM killer ended the server: the counter of its control group rose. The log does not say so.",
+        )
+    if exit.signal == "SIGKILL" or exit.status == 137:
+        unsure = "" if exit.oom_killed is None else " No OOM kill was counted."
+        return (
+            FailureKind.CHILD_DIED,
+            f"The server ended by SIGKILL and its log gives no reason.{unsure} SGLang ends itself this way after an error; so do the OOM killer and `kill -9`.",
+        )
+    if exit.signal is not None:
+        return FailureKind.CHILD_DIED, f"The server ended by {exit.signal} and its log gives no reason."
+    if exit.status == 2:
+        return (
+            FailureKind.BAD_ARGUMENT,
+            "The server ended with status 2, as it does when it refuses its command line, but its log does not say why.",
+        )
+    if exit.status is not None:
+        return FailureKind.OTHER, f"The server ended with status {exit.status} and its log gives no reason."
+    return FailureKind.OTHER, "The server is gone; nobody saw how it ended, and its log gives no reason."
