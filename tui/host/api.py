@@ -213,11 +213,22 @@ class Link(Protocol):
     async def kill(self, run: str, grace: float) -> KillReport: ...
 
     async def get(
-        self, port: int, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 5.0
+        self,
+        port: int,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 5.0,  # noqa: ASYNC109  # the agent keeps it
     ) -> HttpAnswer: ...
 
     async def post(
-        self, port: int, path: str, body: bytes, *, headers: Mapping[str, str] | None = None, timeout: float = 60.0
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 60.0,  # noqa: ASYNC109  # the agent keeps it
     ) -> HttpAnswer: ...
 
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:

@@ -200,7 +200,7 @@ class HostLink:
     # requests
 
     async def launch(self, spec: LaunchSpec) -> RunRecord:
-        _, body = await self._live().request("launch", _spec(spec), timeout=LAUNCH_SECONDS)
+        _, body = await self._live().request("launch", _spec(spec), within=LAUNCH_SECONDS)
         return _record(json.loads(body))
 
     async def runs(self, profile: str | None = None, server: str | None = None) -> list[RunRecord]:
@@ -245,33 +245,44 @@ class HostLink:
             await self._live().request("unwatch", run=run)
 
     async def kill(self, run: str, grace: float) -> KillReport:
-        _, body = await self._live().request("kill", run=run, grace=grace, timeout=grace + KILL_SECONDS)
+        _, body = await self._live().request("kill", run=run, grace=grace, within=grace + KILL_SECONDS)
         told = json.loads(body)
         return KillReport(
             run, tuple(told["found"]), tuple(told["signals"]), tuple(told["left"]), told["seconds"], told["port_free"]
         )
 
     async def get(
-        self, port: int, path: str, *, headers: Mapping[str, str] | None = None, timeout: float = 5.0
+        self,
+        port: int,
+        path: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 5.0,  # noqa: ASYNC109  # the agent keeps it
     ) -> HttpAnswer:
         return await self._http("GET", port, path, b"", headers, timeout)
 
     async def post(
-        self, port: int, path: str, body: bytes, *, headers: Mapping[str, str] | None = None, timeout: float = 60.0
+        self,
+        port: int,
+        path: str,
+        body: bytes,
+        *,
+        headers: Mapping[str, str] | None = None,
+        timeout: float = 60.0,  # noqa: ASYNC109  # the agent keeps it
     ) -> HttpAnswer:
         return await self._http("POST", port, path, body, headers, timeout)
 
     async def _http(
-        self, method: str, port: int, path: str, body: bytes, headers: Mapping[str, str] | None, timeout: float
+        self, method: str, port: int, path: str, body: bytes, headers: Mapping[str, str] | None, seconds: float
     ) -> HttpAnswer:
         found, data = await self._live().request(
-            "http", body=body, timeout=timeout + 5.0,
-            method=method, port=port, path=path, headers=dict(headers or {}), seconds=timeout,
+            "http", body=body, within=seconds + 5.0,
+            method=method, port=port, path=path, headers=dict(headers or {}), seconds=seconds,
         )  # fmt: skip
         return HttpAnswer(found["status"], data, found["seconds"])
 
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
-        _, body = await self._live().request("check", _spec(spec), timeout=CHECK_SECONDS)
+        _, body = await self._live().request("check", _spec(spec), within=CHECK_SECONDS)
         return [(row[0], row[1], row[2], row[3]) for row in json.loads(body)]
 
 

@@ -29,7 +29,11 @@ class Proxy:
         ours, theirs = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
-                *words, stdin=theirs, stdout=theirs, stderr=asyncio.subprocess.PIPE, start_new_session=True
+                *words,
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
             )
         except OSError as error:
             ours.close()

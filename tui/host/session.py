@@ -115,7 +115,7 @@ class Session:
         )
 
     async def request(
-        self, kind: str, value: Any = None, *, body: bytes = b"", timeout: float = REQUEST_SECONDS, **header: Any
+        self, kind: str, value: Any = None, *, body: bytes = b"", within: float = REQUEST_SECONDS, **header: Any
     ) -> Frame:
         """Ask, and wait for the answer: (header, body). Raises ``HostError``."""
         if self._error is not None:
@@ -128,11 +128,11 @@ class Session:
             body = json.dumps(value).encode("ascii")
         try:
             self._send({"t": kind, "id": number, **header}, body)
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(within):
                 found, data = await answer
         except TimeoutError:
             raise HostError(
-                HostErrorKind.NO_AGENT, f"{self.name}: no answer to {kind!r} in {timeout:g} s.", "Try again."
+                HostErrorKind.NO_AGENT, f"{self.name}: no answer to {kind!r} in {within:g} s.", "Try again."
             ) from None
         finally:
             self._answers.pop(number, None)

@@ -2,6 +2,7 @@
 
 import sys
 from importlib.machinery import ModuleSpec
+from typing import Any
 
 PACKAGE = "hcs_agent"
 
@@ -9,16 +10,17 @@ PACKAGE = "hcs_agent"
 class MemoryImporter:
     """Finds the agent's modules in ``SOURCES``."""
 
-    def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]  # importlib calls it
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        loader: Any = self
         if name == PACKAGE:
-            return ModuleSpec(name, self, is_package=True)
+            return ModuleSpec(name, loader, is_package=True)
         head, _, tail = name.rpartition(".")
-        return ModuleSpec(name, self) if head == PACKAGE and tail in SOURCES else None  # type: ignore[name-defined]  # noqa: F821
+        return ModuleSpec(name, loader) if head == PACKAGE and tail in SOURCES else None  # type: ignore[name-defined]  # noqa: F821
 
-    def create_module(self, spec):  # type: ignore[no-untyped-def]  # importlib calls it
+    def create_module(self, spec: Any) -> None:
         return None
 
-    def exec_module(self, module):  # type: ignore[no-untyped-def]  # importlib calls it
+    def exec_module(self, module: Any) -> None:
         name = module.__name__.rpartition(".")[2] if module.__name__ != PACKAGE else "__init__"
         text = SOURCES[name]  # type: ignore[name-defined]  # noqa: F821
         exec(compile(text, "agent/" + name + ".py", "exec", dont_inherit=True), module.__dict__)

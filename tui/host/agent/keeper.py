@@ -75,7 +75,7 @@ def oom_kills(cgroup: str | None) -> dict[str, int]:
 def memory_cgroup() -> str | None:
     """The folder whose counters tell of OOM kills among our processes."""
     for line in read("/proc/self/cgroup").splitlines():
-        number, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        number, controllers, path = ([*line.split(":", 2), "", ""])[:3]
         base = "/sys/fs/cgroup/memory" if "memory" in controllers.split(",") else "/sys/fs/cgroup"
         if (number == "0" or "memory" in controllers) and os.path.exists(base + path + "/cgroup.procs"):
             return (base + path).rstrip("/")

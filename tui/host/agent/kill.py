@@ -131,9 +131,9 @@ class Kill:
 
     def _on_look(self, status: int | None, output: bytes) -> None:
         try:
-            left: list[list[Any]] = json.loads(output)["left"] if status == 0 else None
+            left: list[list[Any]] | None = json.loads(output)["left"] if status == 0 else None
         except (ValueError, KeyError):
-            left = None  # type: ignore[assignment]  # unknown
+            left = None
         if left is None:
             why = output.decode("utf-8", "replace").strip()[-200:]
             self._request.refuse(Refused("Whether anything of the run is left could not be seen: %s" % why))

@@ -23,14 +23,14 @@ def own_cgroups() -> list[str]:
     """Folders of the memory cgroup of this process and of all above it, innermost first."""
     unified = version1 = None
     for line in (read_text("/proc/self/cgroup") or "").splitlines():
-        number, controllers, path = (line.split(":", 2) + ["", ""])[:3]
+        number, controllers, where = ([*line.split(":", 2), "", ""])[:3]
         if number == "0":
-            unified = path
+            unified = where
         elif "memory" in controllers.split(","):
-            version1 = path
-    root, path = (CGROUP_V2 + "/memory", version1) if version1 is not None else (CGROUP_V2, unified)
+            version1 = where
+    root = CGROUP_V2 + "/memory" if version1 is not None else CGROUP_V2
     folders = []
-    path = path or "/"
+    path = version1 or unified or "/"
     while True:
         folder = root + path.rstrip("/")
         if os.path.isdir(folder):

@@ -185,5 +185,5 @@ def title(proc: Proc) -> str:
     words = [word for word in text.split("\0") if word]
     shown = words[0].rpartition("/")[2] if words else proc.name
     if shown.startswith("python") and len(words) > 1:
-        shown = " ".join([shown] + words[1:3])
+        shown = " ".join([shown, *words[1:3]])
     return "pid %d %s" % (proc.pid, shown[:60])

@@ -69,7 +69,7 @@ class Runs:
             stat = os.stat(log)
             size, inode = stat.st_size, stat.st_ino
         except OSError:
-            size, inode = None, None  # type: ignore[assignment]  # both unknown together
+            size, inode = None, None
         stop = read_json(os.path.join(folder, "stop.json")) or {}
         return {
             "run": asked["run"],

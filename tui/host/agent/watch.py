@@ -25,7 +25,7 @@ class Watch:
         self._watcher, self._agent, self.run, self.folder = watcher, watcher.agent, run, folder
         self._log = os.path.join(folder, "server.log")
         self.process = read_json(os.path.join(folder, "process.json")) or {}
-        self.port = (read_json(os.path.join(folder, "run.json")) or {}).get("port")
+        self.port = int((read_json(os.path.join(folder, "run.json")) or {}).get("port") or 0)
         self._pidfd = self._open_pidfd()
         self._timer: Timer | None = None
         self._last: dict[str, Any] = {}
@@ -78,7 +78,7 @@ class Watch:
         try:
             size = os.stat(self._log).st_size
         except OSError:
-            size = None  # type: ignore[assignment]  # unknown
+            size = None
         self._agent.loop.send({"t": "ended", "run": self.run, "exit": ended, "log_size": size})
         self._watcher.drop(self.run)
 

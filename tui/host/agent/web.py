@@ -15,7 +15,7 @@ MAX_HEAD = 64 << 10
 
 
 def fetch(request: Request) -> None:
-    """``port``, ``path``, ``method``, ``headers`` and ``seconds`` (to wait) stand in the header; the body is the POST's body."""
+    """The header has ``port``, ``path``, ``method``, ``headers`` and ``seconds`` (to wait)."""
     Fetch(request)
 
 

@@ -1,0 +1,154 @@
+"""OpenSSH's sshd on loopback, with keys and settings of its own. Import ``sshd`` as a fixture::
+
+from tests.host.sshd import Sshd, sshd  # noqa: F401
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+SSHD = "/usr/sbin/sshd"
+
+
+@dataclass
+class Sshd:
+    """A running sshd. ``address`` is ``user@127.0.0.1:port``; ``identity`` is the only key it accepts."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes]
+    user: str = field(default_factory=getpass.getuser)
+
+    @property
+    def address(self) -> str:
+        return f"{self.user}@127.0.0.1:{self.port}"
+
+    @property
+    def identity(self) -> str:
+        return str(self.folder / "id")
+
+    @property
+    def known_hosts(self) -> str:
+        return str(self.folder / "known_hosts")
+
+    def sessions(self) -> list[int]:
+        """Process ids of the sshd processes below this one: one or two per connection."""
+        return [pid for pid in _descendants(self.process.pid) if _name(pid).startswith("sshd")]
+
+    def kill_sessions(self, number: int = signal.SIGKILL) -> int:
+        """End every connection from the server's side; how many processes that took."""
+        pids = self.sessions()
+        for pid in pids:
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                continue
+        return len(pids)
+
+    def stop(self) -> None:
+        """End the listener and all connections."""
+        self.kill_sessions()
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _descendants(root: int) -> list[int]:
+    parents: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            stat = (entry / "stat").read_text() if entry.name.isdigit() else ""
+        except OSError:
+            continue
+        fields = stat.rpartition(")")[2].split()
+        if fields:
+            parents.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: list[int] = []
+    stack = [root]
+    while stack:
+        below = parents.get(stack.pop(), [])
+        found += below
+        stack += below
+    return found
+
+
+def make_key(path: Path) -> str:
+    """An ed25519 key pair without passphrase; the public line is returned."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)], check=True)
+    return path.with_name(path.name + ".pub").read_text().strip()
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def start_sshd(folder: Path, *lines: str, port: int | None = None) -> Sshd:
+    """Start an sshd whose files are in ``folder``; ``lines`` are added to its settings. Keys that are there stay."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    port = port or free_port()
+    for name in ("hostkey", "id"):
+        if not (folder / name).exists():
+            make_key(folder / name)
+    host_key = (folder / "hostkey.pub").read_text().split()
+    (folder / "authorized_keys").write_text((folder / "id.pub").read_text())
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key[0]} {host_key[1]}\n")
+    settings = [
+        f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/hostkey", "PidFile none", "UsePAM no",
+        f"AuthorizedKeysFile {folder}/authorized_keys", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
+        "StrictModes no", "PermitRootLogin yes", "AllowTcpForwarding yes", *lines,
+    ]  # fmt: skip
+    (folder / "sshd_config").write_text("\n".join(settings) + "\n")
+    if os.getuid() == 0:
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    log = (folder / "sshd.log").open("ab")
+    process = subprocess.Popen(
+        [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+    )
+    server = Sshd(folder, port, process)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with socket.socket() as sock:
+            if sock.connect_ex(("127.0.0.1", port)) == 0:
+                return server
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    server.stop()
+    raise RuntimeError("sshd did not start: " + (folder / "sshd.log").read_text())
+
+
+def require_sshd() -> None:
+    """Skip where there is no sshd; fail where HCS_REQUIRE_SSHD=1 says that there must be one."""
+    if os.access(SSHD, os.X_OK) and shutil.which("ssh-keygen"):
+        return
+    if os.environ.get("HCS_REQUIRE_SSHD") == "1":
+        pytest.fail("OpenSSH's sshd is required (HCS_REQUIRE_SSHD=1), and it is not here")
+    pytest.skip("no OpenSSH sshd on this machine")
+
+
+@pytest.fixture
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """An sshd for one test."""
+    require_sshd()
+    server = start_sshd(tmp_path_factory.mktemp("sshd"))
+    yield server
+    server.stop()
