@@ -1,0 +1,1 @@
+"""States without a screen: JSON, plain text, event lines, and SVG → PNG."""
