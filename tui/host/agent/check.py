@@ -59,7 +59,9 @@ class Check:
             path = self._guard("interpreter", lambda: preflight.program(argv[0], cwd, self._env))
             if path and argv[1:2] == ["-m"]:
                 self._command("sglang", [path, "-c", VERSION], self._on_sglang, timeout=20.0)
-        self._guard("log", lambda: preflight.log_link(self._spec.get("log_link"), cwd) or "in the run directory")
+        self._guard(
+            "log", lambda: preflight.log_link(self._spec.get("log_link"), cwd, make=False) or "in the run directory"
+        )
         self._model(cwd, argv)
         self._disk("disk", cwd)
 

@@ -51,6 +51,16 @@ def write_json(path: str, value: dict[str, Any]) -> None:
     os.rename(aside, path)
 
 
+def private_dirs(path: str) -> None:
+    """Make ``path`` and what is missing above it, for this user only. Raises ``OSError``."""
+    if not os.path.isdir(path):
+        private_dirs(os.path.dirname(path))
+        try:
+            os.mkdir(path, 0o700)
+        except FileExistsError:
+            pass  # somebody else was quicker
+
+
 def safe_name(name: str) -> str:
     """``name`` as one path component: everything but letters, digits, ``._-`` is written as ``%XX``."""
     raw = name.encode("utf-8", "surrogateescape")

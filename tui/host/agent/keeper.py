@@ -113,7 +113,8 @@ def child(spec: dict[str, Any], cgroup: str | None, status: int) -> None:
         enter(cgroup)
         argv = spec["argv"]
         if spec.get("setup"):
-            os.dup2(status, SETUP_FD, inheritable=True)
+            os.dup2(status, SETUP_FD)
+            os.set_inheritable(SETUP_FD, True)  # dup2 leaves that alone where both are the same
             argv = setup_command(spec["setup"], argv)
         step = "exec"
         os.execvpe(argv[0], argv, spec["env"])

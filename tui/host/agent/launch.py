@@ -10,7 +10,7 @@ import time
 from typing import Any, Mapping
 
 from . import preflight
-from .files import read_json, safe_name, write_json
+from .files import private_dirs, read_json, safe_name, write_json
 from .jobs import memory_file, spawn
 from .masking import masked
 from .procs import boot_id
@@ -62,7 +62,7 @@ def environment(spec: Mapping[str, Any]) -> dict[str, str]:
 def take_lock(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> int:
     """The server's flock, which its keeper will hold for life. Never unlinked: a second file would be a second lock."""
     try:
-        os.makedirs(server_dir, mode=0o700, exist_ok=True)
+        private_dirs(server_dir)
         fd = os.open(os.path.join(server_dir, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise Refused(

@@ -66,22 +66,25 @@ def port_free(port: int | None) -> None:
         )
 
 
-def log_link(link: str | None, cwd: str) -> str | None:
-    """The absolute path of the link to the run's log; its folder exists afterwards."""
+def log_link(link: str | None, cwd: str, make: bool = True) -> str | None:
+    """The absolute path of the link to the run's log; its folder exists afterwards, or could (``make=False``)."""
     if not link:
         return None
     path = os.path.join(cwd, os.path.expanduser(link))
     folder = os.path.dirname(path)
     remedy = "Correct `log` of the server, or the permissions of its folder."
     try:
-        os.makedirs(folder, exist_ok=True)
+        if make:
+            os.makedirs(folder, exist_ok=True)
+        while not os.path.isdir(folder) and not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
     except OSError as error:
         raise Refused(
             "The log path %s cannot be written: %s." % (path, error.strerror), remedy, "bad_argument"
         ) from error
     if os.path.isdir(path) and not os.path.islink(path):
         raise Refused("The log path %s is a directory." % path, remedy, "bad_argument")
-    if not os.access(folder, os.W_OK | os.X_OK):
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK | os.X_OK):
         raise Refused("The log path %s cannot be written: no permission." % path, remedy, "bad_argument")
     return path
 
