@@ -11,8 +11,8 @@ from textual.binding import Binding
 class Act:
     """An action of the app, done by its method ``action_<id>``.
 
-    ``keys`` are Textual's names, the first one shown as ``key``. ``foot``: it stands in the footer. ``changes``: it
-    launches or ends something, so it is off in read-only sessions.
+    ``keys`` are Textual's names, the first one shown as ``key``. ``foot``: it stands in the footer, the
+    smallest numbers longest as the terminal narrows. ``changes``: it launches or ends something: off in read-only.
     """
 
     id: str
@@ -20,20 +20,20 @@ class Act:
     key: str
     name: str
     help: str
-    foot: bool = False
+    foot: int = 0
     changes: bool = False
     group: str = "Servers"
 
 
 ACTS: tuple[Act, ...] = (
-    Act("launch", "l", "l", "launch", "Launch the selected server", foot=True, changes=True),
+    Act("launch", "l", "l", "launch", "Launch the selected server", foot=3, changes=True),
     Act(
         "relaunch",
         "R",
         "R",
         "relaunch",
         "End the selected server, prove it gone, launch it again",
-        foot=True,
+        foot=5,
         changes=True,
     ),
     Act(
@@ -42,34 +42,46 @@ ACTS: tuple[Act, ...] = (
         "K",
         "kill",
         "End the selected server and prove that nothing of it is left",
-        foot=True,
+        foot=4,
         changes=True,
     ),
-    Act("smoke_test", "t", "t", "test", "Smoke test: one short completion on the selected ready server", foot=True),
+    Act("smoke_test", "t", "t", "test", "Smoke test: one short completion on the selected ready server", foot=11),
     Act("reconnect", "r", "r", "reconnect", "Try the selected server's host again now"),
     Act("up", "up,k", "↑ k", "up", "Select the server above"),
     Act("down", "down,j", "↓ j", "down", "Select the server below"),
     Act("jump", "1,2,3,4,5,6,7,8,9", "1–9", "jump", "Select a server by its place"),
     Act(
-        "search", "slash", "/", "search", "Search the log; n and N go to the next and previous line", True, group="Log"
+        "search",
+        "slash",
+        "/",
+        "search",
+        "Search the log; n and N go to the next and previous line",
+        foot=6,
+        group="Log",
     ),
-    Act("filter", "f", "f", "filter", "Next filter: all, caches, stages, problems, batches", True, group="Log"),
+    Act("filter", "f", "f", "filter", "Next filter: all, caches, stages, problems, batches", foot=7, group="Log"),
     Act("probes", "p", "p", "probes", "Show or hide health probes in the log", group="Log"),
     Act("wrap", "W", "W", "wrap", "Wrap long lines, or cut them (← → move)", group="Log"),
     Act("log_page_up", "pageup", "PgUp", "page up", "A page up in the log; it stays there", group="Log"),
     Act("log_page_down", "pagedown", "PgDn", "page down", "A page down in the log", group="Log"),
     Act("log_home", "home", "Home", "first line", "The log's first line", group="Log"),
     Act("log_end", "end", "End", "follow", "The log's end, following it", group="Log"),
-    Act("zoom", "z", "z", "zoom", "The focused panel alone, and back", True, group="View"),
-    Act("wall", "w", "w", "wall", "The logs of all servers at once, and back", True, group="View"),
-    Act("charts", "c", "c", "charts", "Throughput, queue and cache usage over time, and back", True, group="View"),
+    Act("zoom", "z", "z", "zoom", "The focused panel alone, and back", foot=9, group="View"),
+    Act("wall", "w", "w", "wall", "The logs of all servers at once, and back", foot=8, group="View"),
+    Act("charts", "c", "c", "charts", "Throughput, queue and cache usage over time, and back", foot=10, group="View"),
     Act("next_panel", "tab", "Tab", "next panel", "Focus the next panel (Shift+Tab: the one before)", group="View"),
-    Act("help", "question_mark", "?", "help", "This list", True, group="View"),
+    Act("help", "question_mark", "?", "help", "This list", foot=2, group="View"),
     Act(
-        "command_palette", "ctrl+p", "^p", "palette", "Everything by name, also servers and themes", True, group="View"
+        "command_palette",
+        "ctrl+p",
+        "^p",
+        "palette",
+        "Everything by name, also servers and themes",
+        foot=12,
+        group="View",
     ),
     Act("back", "escape", "Esc", "back", "Back to the board", group="View"),
-    Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", True, group="View"),
+    Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", foot=1, group="View"),
 )
 
 _TEXTUALS_OWN = frozenset({"command_palette", "next_panel", "jump"})
@@ -82,9 +94,9 @@ def bindings() -> list[Binding]:
     return made + [Binding(digit, f"jump({digit})", show=False) for digit in "123456789"]
 
 
-def footer_keys(*, read_only: bool) -> list[tuple[str, str, str]]:
-    """(key as shown, name, action id) of the footer, in order."""
-    return [(act.key, act.name, act.id) for act in ACTS if act.foot and not (read_only and act.changes)]
+def footer_keys(*, read_only: bool) -> list[Act]:
+    """The actions of the footer, in order."""
+    return [act for act in ACTS if act.foot and not (read_only and act.changes)]
 
 
 def key_table() -> str:

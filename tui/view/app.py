@@ -58,7 +58,7 @@ class HcsApp(App[None]):
         self.glances: tuple[Glance, ...] = ()
         self.selected: str | None = None
         self._on_ready = on_ready
-        self._frozen = frozen
+        self.frozen = frozen
         self._frame = 0
         self._seen: tuple[int, int] | None = None
         self._error = ""
@@ -89,7 +89,7 @@ class HcsApp(App[None]):
         footer.keys = actions.footer_keys(read_only=self.source.read_only)
         self.query_one(Board).focus()
         self.look()
-        if not self._frozen:
+        if not self.frozen:
             on_signals(self.exit)
             self.set_interval(1 / _LOG_FPS, self._tick, name="tick")
         if self._on_ready:

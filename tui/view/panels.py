@@ -40,7 +40,7 @@ class Troubles(Sheet):
 class Footer(Sheet):
     """Keys."""
 
-    keys: Sequence[tuple[str, str, str]] = ()
+    keys: Sequence[head.Key] = ()
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         return [head.footer(self.keys, columns)]

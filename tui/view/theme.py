@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from rich.style import Style
+from textual.color import Color
 from textual.theme import Theme
 
 DARK = "hcs-dark"
@@ -20,7 +21,6 @@ _DARK = {
     "line": "#33414f",
     "text": "#dbe3ec",
     "muted": "#8c9aab",
-    "faint": "#222d39",
     "accent": "#6cb2f7",
     "ok": "#68d391",
     "start": "#5fd0e0",
@@ -39,7 +39,6 @@ _LIGHT = {
     "line": "#bcc4cc",
     "text": "#1e2832",
     "muted": "#586472",
-    "faint": "#e2e2dc",
     "accent": "#1a5cb4",
     "ok": "#146c43",
     "start": "#0b6477",
@@ -105,6 +104,9 @@ class Inks:
     def colour(self, ink: str) -> str:
         return self._palette[ink]
 
+    def rgb(self, ink: str) -> tuple[int, int, int]:
+        return Color.parse(self._palette[ink]).rgb
+
     def _make(self, ink: str) -> Style:
         style = self.ground
         for word in ink.split():
@@ -115,8 +117,6 @@ class Inks:
         match word:
             case "bold" | "underline" | "reverse" | "dim" | "italic":
                 return Style.parse(word)
-            case "trough":
-                return Style(bgcolor=self._palette["faint"])
             case "choice" | "found":
                 return Style(bgcolor=self._palette[word])
             case _:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tui.sglang.model import Phase, Sample, Stage
 from tui.view.draw import meter, units
-from tui.view.draw.row import Row, Span, cell, fit, join, width
+from tui.view.draw.row import Row, Span, cell, fit, join, spread, width
 from tui.view.glance import GLYPHS, STAGE_NAMES, Glance, pinning, stage_age
 
 INKS: dict[Phase, str] = {
@@ -43,7 +43,9 @@ def _row(glance: Glance, columns: int, names: int, shown: Sequence[_Column], sel
     ]
     room = columns - width(head)
     row = [*head, *_body(glance, room, shown)]
-    return [s._replace(action=f"select:{glance.name}") for s in fit(row, columns)]
+    mark = " choice" if selected else ""
+    row = spread(fit(row, columns), [], columns) if selected else fit(row, columns)
+    return [Span(s.text, s.ink + mark, f"select:{glance.name}") for s in row]
 
 
 def word(glance: Glance) -> str:
@@ -271,7 +273,7 @@ _COLUMNS = (
 )
 _SMALLER = {
     "kv": _Column("kv-small", 7, 80, _usage("KV", "kv", lambda s: s.kv, 0), _of("kv")),
-    "mamba": _Column("mamba-small", 6, 75, _usage("M", "mamba", lambda s: s.mamba, 0), _of("mamba")),
+    "mamba": _Column("mamba-small", 10, 75, _usage("Mamba", "mamba", lambda s: s.mamba, 0), _of("mamba")),
 }
 _ORDER = (
     "rate",

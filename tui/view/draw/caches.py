@@ -8,8 +8,12 @@ from tui.fleet.api import HostState
 from tui.sglang.model import Phase, Pool
 from tui.view.draw import meter, units
 from tui.view.draw.board import kind_ink
-from tui.view.draw.row import Row, Span, cell, fit, join, width
+from tui.view.draw.row import Row, Span, cell, fit, flow, width
 from tui.view.glance import BYTES_PER_GB, Glance
+
+
+_KIND = 8  # columns of a kind's name
+_LABEL = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +37,7 @@ def caches(glance: Glance, host: HostState | None, columns: int, rows: int) -> l
     else:
         out.append([Span(_no_pools(glance), "muted")])
     out += _memory(glance, host, columns)
-    limits = _limits(glance)
-    out += [fit(limits, columns)] if limits else []
+    out += flow(_limits(glance), columns)
     return out[:rows]
 
 
@@ -43,24 +46,20 @@ def _no_pools(glance: Glance) -> str:
 
 
 def _kinds(glance: Glance) -> list[str]:
-    return list(dict.fromkeys(p.kind for p in glance.state.log.pools))
+    return sorted(dict.fromkeys(p.kind for p in glance.state.log.pools), key=lambda kind: kind != "KV")
 
 
 def _heading(columns: int) -> Row:
-    return fit([Span(_line("", "device", "host", "tokens / slots", columns), "muted")], columns)
+    device, host, rest = _widths(columns)
+    cells = (("", _KIND), ("device", device), ("host", host), ("tokens / slots", rest))
+    return fit([cell(text, size, "muted") for text, size in cells], columns)
 
 
 def _widths(columns: int) -> tuple[int, int, int]:
     """Columns of the device, host and count cells; the count goes first as it gets narrow."""
-    device, host = (20, 22) if columns >= 72 else (16, 13) if columns >= 50 else (12, 12)
-    return device, host, max(0, columns - 8 - device - host - 2)
-
-
-def _line(kind: str, device: str, host: str, number: str, columns: int) -> str:
-    wide_device, wide_host, rest = _widths(columns)
-    return "".join(
-        cell(text, size).text for text, size in ((kind, 8), (device, wide_device), (host, wide_host), (number, rest))
-    )
+    device, host = (22, 20) if columns >= 76 else (17, 12) if columns >= 46 else (13, 12)
+    rest = columns - _KIND - device - host
+    return device, host, rest if rest >= 14 else 0
 
 
 def _kind_row(glance: Glance, kind: str, columns: int) -> Row:
@@ -68,31 +67,33 @@ def _kind_row(glance: Glance, kind: str, columns: int) -> Row:
     host = [p for p in glance.state.log.pools if p.kind == kind and p.place == "host"]
     wide_device, wide_host, rest = _widths(columns)
     row: Row = [
-        cell(kind, 8, f"{kind_ink(kind)} bold"),
-        cell(" + ".join(_size(p, wide_device > 16) for p in device) or "—", wide_device),
-        cell(" + ".join(_size(p, wide_host > 16) for p in host) or "—", wide_host),
-        cell(_numbers(device, host), rest),
+        cell(kind, _KIND, f"{kind_ink(kind)} bold"),
+        cell(" + ".join(_size(p, wide_device - 1) for p in device) or "—", wide_device),
+        cell(" + ".join(_size(p, wide_host - 1) for p in host) or "—", wide_host),
+        cell(_numbers(device, host, rest), rest),
     ]
     return fit(row, columns)
 
 
-def _size(pool: Pool, roomy: bool) -> str:
+def _size(pool: Pool, room: int) -> str:
+    """A pool's size per rank, by its parts where there is room."""
     ranks = f" ×{pool.ranks}" if pool.ranks > 1 else ""
     parts = " + ".join(f"{v:.2f}" for v in pool.parts.values())
-    if len(pool.parts) > 1 and (roomy or len(parts) <= 11) and pool.place == "device":
-        return f"{parts} {pool.unit}{ranks}"
-    return f"{units.gigabytes(pool.gb, pool.unit)}{ranks}"
+    by_parts = f"{parts} {pool.unit}{ranks}"
+    return (
+        by_parts if len(pool.parts) > 1 and len(by_parts) <= room else f"{units.gigabytes(pool.gb, pool.unit)}{ranks}"
+    )
 
 
-def _numbers(device: list[Pool], host: list[Pool]) -> str:
-    """Tokens or slots on the device, then on the host, and the host pool's layout."""
+def _numbers(device: list[Pool], host: list[Pool], room: int) -> str:
+    """Tokens or slots on the device, then on the host, and the host pool's layout where there is room."""
     told = []
     for pools in (device, host):
         number = next((n for p in pools if (n := p.tokens if p.tokens is not None else p.slots) is not None), None)
         told.append(None if number is None else units.count(number))
     text = " / ".join(t for t in told if t is not None)
-    layout = next((p.layout for p in host if p.layout), None)
-    return "  ".join(part for part in (text, layout) if part)
+    layout = next((p.layout for p in host if p.layout), "")
+    return f"{text}  {layout}".strip() if len(text) + len(layout) + 2 <= room else text
 
 
 def host_memory(glance: Glance, host: HostState | None) -> HostMemory:
@@ -112,38 +113,38 @@ def host_memory(glance: Glance, host: HostState | None) -> HostMemory:
 def _memory(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
     """Host memory: planned, asked for by the log's pools, held by the processes; and what the host has free."""
     memory = host_memory(glance, host)
-    parts: list[Row] = []
-    if memory.planned:
-        parts.append([Span("planned ", "muted"), Span(f"{memory.planned:.1f}", "text bold")])
-    if memory.allocated:
-        parts.append([Span("pools ", "muted"), Span(f"{memory.allocated:.1f}", "text bold")])
-    if memory.held is not None:
-        parts.append([Span("held ", "muted"), Span(f"{memory.held:.1f}", "text bold")])
-    out: list[Row] = []
+    told = (("planned", memory.planned), ("pools", memory.allocated), ("held", memory.held))
+    parts = [[Span(f"{name} ", "muted"), Span(f"{gb:.1f}", "text bold")] for name, gb in told if gb]
+    if not parts and memory.available is None:
+        return []
     if parts:
-        out.append(fit([Span("host memory  ", "muted"), *join(parts), Span(" GB", "muted")], columns))
+        parts = [[cell("host GB", _LABEL, "muted"), *parts[0]], *parts[1:]]
+    out = flow(parts, columns, indent=_LABEL)
     if memory.total and memory.available is not None:
-        out.append(_free(memory, columns))
+        out += _free(glance, memory, memory.available, memory.total, columns)
     return out
 
 
-def _free(memory: HostMemory, columns: int) -> Row:
-    """The host: a bar of what is used, and what is free, in warning ink where the plan does not fit any more."""
-    assert memory.total and memory.available is not None
-    need = (memory.planned or 0.0) - (memory.held or 0.0)
-    ink = "bad bold" if need > memory.available else "text bold"
-    text: Row = [Span(f"{memory.available:.1f}", ink), Span(f" GB free of {memory.total:.0f}", "muted")]
-    label: Row = [Span("host         ", "muted")]
-    blocks = min(16, columns - width(label) - width(text) - 1)
-    meters = [*meter.bar(1 - memory.available / memory.total, blocks, "accent"), Span(" ")] if blocks >= 4 else []
-    return fit([*label, *meters, *text], columns)
+def _free(glance: Glance, memory: HostMemory, free: float, total: float, columns: int) -> list[Row]:
+    """The host: a bar of what is used, what is free, and whether what is still planned fits into that."""
+    needs = (memory.planned or 0.0) - (memory.held or 0.0)
+    short = glance.phase is not Phase.READY and needs > free
+    text: Row = [
+        Span(f"{free:.1f}", "bad bold" if short else "text bold"),
+        Span(f" of {total:.0f} GB free", "muted"),
+    ]
+    more: Row = [Span(f"{needs:.1f} more wanted", "bad")] if short else []
+    label = cell(glance.state.info.host or "host", _LABEL - 1, "muted")
+    blocks = min(12, columns - _LABEL - width(text) - 1 - (width(more) + 2 if more else 0))
+    meters = [*meter.bar(1 - free / total, blocks, "accent"), Span(" ")] if blocks >= 4 else []
+    return flow([[label, Span(" "), *meters, *text], more], columns, indent=_LABEL)
 
 
-def _limits(glance: Glance) -> Row:
+def _limits(glance: Glance) -> list[Row]:
     log = glance.state.log
     told = (
         ("max tokens", log.max_total_num_tokens),
         ("max running", log.max_running_requests),
         ("context", log.context_len),
     )
-    return join([[Span(f"{name} ", "muted"), Span(units.count(n), "text bold")] for name, n in told if n is not None])
+    return [[Span(f"{name} ", "muted"), Span(units.count(n), "text bold")] for name, n in told if n is not None]

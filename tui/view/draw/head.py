@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
+
+from rich.cells import cell_len
 
 from tui.fleet.api import HostState
 from tui.sglang.model import Phase
@@ -12,6 +15,20 @@ from tui.view.draw import units
 from tui.view.draw.board import INKS
 from tui.view.draw.row import Row, Span, fit, join, spread, width
 from tui.view.glance import GLYPHS, Glance
+
+
+class Key(Protocol):
+    """A key of the footer: what is pressed, what it is called, what it does, how soon it is dropped."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def foot(self) -> int: ...
+
 
 _TELL = (Phase.READY, Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.LOST, Phase.STOPPED, Phase.ABSENT)
 
@@ -81,14 +98,10 @@ def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int) -
     return rows
 
 
-def footer(keys: Sequence[tuple[str, str, str]], columns: int) -> Row:
-    """Keys and names in the given order, the last ones dropped first. ``keys``: (key as shown, name, action)."""
-    parts: list[Row] = []
-    room = columns - 1
-    for key, name, action in keys:
-        part = [Span(key, "key bold", action), Span(f" {name}", "muted", action)]
-        room -= width(part) + 2
-        if room < -2:
-            break
-        parts.append(part)
+def footer(keys: Sequence[Key], columns: int) -> Row:
+    """Keys and names in the given order; those with the largest ``foot`` go first as it gets narrow."""
+    shown = sorted(keys, key=lambda key: key.foot)
+    while shown and sum(cell_len(k.key) + cell_len(k.name) + 3 for k in shown) - 1 > columns:
+        shown.pop()
+    parts = [[Span(k.key, "key bold", k.id), Span(f" {k.name}", "muted", k.id)] for k in keys if k in shown]
     return [Span(" "), *join(parts)]

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from tui.view.draw.row import Row, Span
 
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
-_LEVELS = "▁▂▃▄▅▆▇█"
+_LEVELS = "▁▂▃▄▅▆▇"
 
 
-def bar(ratio: float, columns: int, ink: str = "accent", rest: str = "faint") -> Row:
-    """A bar of ``columns``, ``ratio`` (0 to 1) of it full, in steps of an eighth of a column."""
-    eighths = round(min(1.0, max(0.0, ratio)) * columns * 8)
+def bar(ratio: float, columns: int, ink: str = "accent") -> Row:
+    """A line of ``columns``, ``ratio`` (0 to 1) of it heavy, in steps of half a column. Only nothing is empty, and only
+    all is full."""
+    halves = round(min(1.0, max(0.0, ratio)) * columns * 2)
     if ratio > 0:
-        eighths = max(1, eighths)
+        halves = max(1, halves)
     if ratio < 1:
-        eighths = min(eighths, columns * 8 - 1)
-    full, part = divmod(eighths, 8)
-    head = "█" * full + (_EIGHTHS[part] if part else "")
-    return [Span(head, f"{ink} trough"), Span(" " * (columns - len(head)), f"{rest} trough")]
+        halves = min(halves, columns * 2 - 1)
+    full, half = divmod(halves, 2)
+    head = "━" * full + ("╸" if half else "")
+    return [Span(head, ink), Span("─" * (columns - len(head)), "line")]
 
 
 def level(ratio: float) -> str:
     """One character whose height is ``ratio``."""
-    return _LEVELS[min(7, max(0, int(ratio * 8)))]
+    return _LEVELS[min(len(_LEVELS) - 1, max(0, int(ratio * len(_LEVELS))))]
 
 
 def spark(values: Sequence[float | None], columns: int, ink: str = "accent", top: float | None = None) -> Row:

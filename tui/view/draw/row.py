@@ -75,6 +75,19 @@ def join(parts: Sequence[Row], gap: str = "  ") -> Row:
     return out
 
 
+def flow(parts: Sequence[Row], columns: int, gap: str = "  ", indent: int = 0) -> list[Row]:
+    """The non-empty ``parts`` side by side, going on in the next row, indented, where they do not fit."""
+    rows: list[Row] = []
+    for part in parts:
+        if not part:
+            continue
+        if rows and width(rows[-1]) + len(gap) + width(part) <= columns:
+            rows[-1] += [Span(gap), *part]
+        else:
+            rows.append([Span(" " * (indent if rows else 0)), *part])
+    return [fit(row, columns) for row in rows]
+
+
 def plain(rows: Iterable[Iterable[Span]]) -> str:
     """The text of rows, without inks and trailing spaces."""
     return "\n".join("".join(span.text for span in row).rstrip() for row in rows)

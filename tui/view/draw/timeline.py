@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.sglang.model import Exit, Phase, Stage
 from tui.view.draw import meter, units
-from tui.view.draw.row import Row, Span, cell, fit, wrap
+from tui.view.draw.row import Row, Span, cell, fit, flow, wrap
 from tui.view.glance import STAGE_NAMES, Glance, stage_age
 
 _NAME = 11
@@ -59,20 +59,27 @@ def _stretch(seconds: float, longest: float, room: int, ink: str) -> Row:
     if room <= 0:
         return []
     length = max(1, round(seconds / longest * room)) if seconds > 0 else 0
-    return [cell("▇" * length, room, ink)]
+    return [cell("━" * length, room, ink)]
 
 
 def _total(glance: Glance, columns: int) -> Row:
     state = glance.state
     seconds = [s.seconds for s in glance.stages if s.seconds is not None and s.stage is not Stage.READY]
     total = sum(seconds) + (_lasting(glance, True) or 0.0)
-    row: Row = [cell("total", _NAME, "muted"), Span(f"  {units.span(total)}")]
+    parts: list[Row] = [[cell("total", _NAME, "muted"), Span(f"  {units.span(total)}")]]
     if state.previous_stages:
-        row.append(Span(f"   last run {units.span(sum(s for _, s in state.previous_stages))}", "muted"))
+        parts.append([Span(f"last run {units.span(sum(s for _, s in state.previous_stages))}", "muted")])
     if glance.phase is Phase.STARTING and state.run:
-        limit = state.run.started + state.info.ready_timeout
-        row.append(Span(f"   deadline in {units.span(limit - glance.now)}" if limit > glance.now else "", "muted"))
-    return fit(row, columns)
+        left = state.run.started + state.info.ready_timeout - glance.now
+        parts.append(
+            [
+                Span(
+                    f"deadline in {units.span(left)}" if left > 0 else "deadline passed",
+                    "muted" if left > 0 else "warn",
+                )
+            ]
+        )
+    return flow(parts, columns, gap="   ")[0]
 
 
 def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.cells import cell_len, set_cell_size
 
-from tui.view.draw.row import Row, Span
+from tui.view.draw.row import Row, Span, width
 from tui.view.log.file import LogFile, line_start
 from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of
 from tui.view.log.window import LogLine, Window
@@ -237,7 +237,7 @@ class LogReader:
         thumb = min(rows - 1, int(self.progress * rows))
         out += [[] for _ in range(rows - len(out))]
         return [
-            [*row, Span(" " * (columns - sum(cell_len(s.text) for s in row))), Span("█" if n == thumb else "│", "line")]
+            [*row, Span(" " * (columns - width(row))), Span("▐" if n == thumb else " ", "muted")]
             for n, row in enumerate(out)
         ]
 
