@@ -1,16 +1,203 @@
-"""What to do about a failure, with the numbers at hand. Pure functions."""
+"""What to do about a failure, with the numbers at hand. Pure functions.
+
+``advise(kind, line, facts, seen)`` gives whole sentences, most useful first. Every number comes from the log or from
+the arithmetic of ``memory``.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
+from tui.sglang import memory
+from tui.sglang.advice_flags import argument, combination
+from tui.sglang.advice_memory import Seen, graph, host, os_killed, runtime, static
 from tui.sglang.facts import LogFacts
-from tui.sglang.model import Failure, FailureKind
+from tui.sglang.model import FailureKind
+from tui.sglang.short import short
+
+__all__ = ["Seen", "advise", "short"]
+
+_Adviser = Callable[[str, LogFacts, Seen], tuple[str, ...]]
+
+_ADDRESS = re.compile(
+    r"\('(?P<host>[^']{0,80})', (?P<port>\d{1,5})\)|(?:port|at)[ :=]+(?P<port2>\d{1,5})|(?:tcp://\S*?|"
+    r"addr\S*):(?P<port3>\d{1,5})"
+)
+_HOLDER = re.compile(r"process\.name\(\)='(?P<name>[^']{1,80})'.{0,800}?pid=(?P<pid>\d+)", re.DOTALL)
+_QUOTED = re.compile(r"'(?P<path>[^']{1,400})'|: (?P<bare>/\S{1,400})")
+_MODULE = re.compile(r"No module named '(?P<module>[\w.]+)'")
+_LIBRARY = re.compile(r"(?P<library>[\w.+-]+\.so[\w.]*)")
 
 
-def advise(kind: FailureKind, line: str, facts: LogFacts) -> tuple[str, ...]:
-    """Advice for a failure of this kind, most useful first."""
-    return ()
+def advise(kind: FailureKind, line: str, facts: LogFacts, seen: Seen | None = None) -> tuple[str, ...]:
+    """Advice for a failure of this kind, most useful first; the first sentence has the numbers."""
+    return _ADVISERS[kind](line, facts, seen or Seen())
 
 
-def short(failure: Failure) -> str:
-    """The failure for one row of the board: a few words and what to do."""
-    return failure.explanation
+def _port(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    found = _ADDRESS.search(line)
+    port = (found["port"] or found["port2"] or found["port3"]) if found else facts.args.get("port")
+    holder = _HOLDER.search(line)
+    if holder is not None:
+        leftover = ", a leftover of an earlier server" if "sglang" in holder["name"] else ""
+        return (
+            f"Process {holder['pid']} ({holder['name']}) holds port {port}{leftover}: end it (kill "
+            f"{holder['pid']}), or use another port.",
+        )
+    if not port:
+        return ("Another process holds the port: `ss -ltnp` names it. End it, or use another port.",)
+    own = port == facts.args.get("port")
+    flag = "--port" if own or (found is not None and found["port"]) else "--port, --nccl-port or --dist-init-addr"
+    return (
+        f"Port {port} is held by another process: `ss -ltnp 'sport = :{port}'` names it. End it, or change {flag}.",
+        "SGLang does not end by itself after this; it has to be killed.",
+    )
+
+
+def _model(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    found = _QUOTED.search(line)
+    path = facts.args.get("model_path") or (found and (found["path"] or found["bare"])) or "the path"
+    if "ated" in line or "401" in line or "403" in line:
+        return (f"{path} needs a login: set HF_TOKEN to a token that may read it.",)
+    if "connect to" in line or "LocalEntryNotFound" in line:
+        return (f"This host cannot reach the hub: download {path} first and give --model-path a directory.",)
+    if path.startswith(("/", ".", "~")):
+        return (
+            f"On the host, look at {path}: `ls {path}` must show config.json and the weights (mounts, spelling, case).",
+        )
+    return (f"{path} is neither a directory on the host (relative to the working directory) nor a model of the hub.",)
+
+
+def _import(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    module, library = _MODULE.search(line), _LIBRARY.search(line)
+    if module is not None:
+        return (
+            f"Install {module['module'].split('.')[0]} into the environment that runs SGLang, at the version "
+            "that SGLang asks for.",
+        )
+    if "undefined symbol" in line and library is not None:
+        return (
+            f"{library['library']} was built for another torch: reinstall SGLang with its own torch and "
+            "kernels in one step.",
+        )
+    if library is not None:
+        return (
+            f"{library['library']} is missing: install the CUDA libraries that this build wants, or set "
+            "LD_LIBRARY_PATH.",
+        )
+    return ("Reinstall SGLang with its dependencies in a fresh environment, in one step.",)
+
+
+def _nccl(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    ranks = memory.ranks_on_host(facts.args)
+    here = f"{ranks} rank{'s' if ranks > 1 else ''} on this host"
+    return (
+        f"Start once with NCCL_DEBUG=INFO: its last WARN names the reason ({here}).",
+        "In a container: --shm-size 16g or more, or --ipc=host. Between GPUs without peer access: NCCL_P2P_DISABLE=1.",
+    )
+
+
+def _nodes(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    nodes = facts.args.get("nnodes", "1")
+    address = facts.args.get("dist_init_addr", "None")
+    where = f" All {nodes} nodes must reach {address}." if nodes not in ("1", "None") and address != "None" else ""
+    return (
+        f"Read the log of the rank or node that went away first.{where}",
+        "Several network cards: set GLOO_SOCKET_IFNAME and NCCL_SOCKET_IFNAME to the one that the nodes share.",
+    )
+
+
+def _watchdog(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    found = re.search(r"watchdog_timeout=(\d+)", line)
+    limit = int(found[1]) if found else 300
+    return (
+        f"One step took more than {limit} s. If it only was slow (first compile, very long prompt): "
+        f"--watchdog-timeout {limit * 4}.",
+        "If a rank hung, look for the rank that printed nothing more, and at `nvidia-smi` and dmesg (Xid) on its host.",
+    )
+
+
+def _fault(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    backend = facts.args.get("attention_backend", "None")
+    other = f" (now {backend})" if backend != "None" else ""
+    return (
+        f"Try another --attention-backend{other}, or --disable-cuda-graph, to find the kernel; then another "
+        "SGLang version.",
+        "CUDA_LAUNCH_BLOCKING=1 makes the traceback point at the kernel. `dmesg | grep Xid` tells a broken GPU.",
+    )
+
+
+def _compile(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    return (
+        "The CUDA toolkit (nvcc), the compiler and the installed kernels must fit together: compare `nvcc "
+        "--version` with torch's CUDA.",
+        "Clear half-built kernels (~/.cache/flashinfer, ~/.cache/tvm-ffi, ~/.triton, ~/.cache/deep_gemm) and "
+        "start again.",
+    )
+
+
+def _scheduler(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    if "alloc_req_slots" in line:
+        running = facts.max_running_requests
+        now = f" from {running} to {max(1, running // 2)}" if running else ""
+        return (f"Lower --max-running-requests{now}.",)
+    if "memory leak detected" in line:
+        return (
+            "A fault of this SGLang version: take the next release, or try --disable-radix-cache or another "
+            "--page-size.",
+        )
+    which = f" of {facts.version}" if facts.version else ""
+    return (f"Look this line up among SGLang's issues{which}; the traceback above it names the place.",)
+
+
+def _died(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    return (
+        "Look at the kernel's log on the host: `dmesg -T | grep -iE 'oom|segfault|Xid'`.",
+        "A crash in native code points at a kernel or at the storage backend of HiCache: try without it.",
+    )
+
+
+def _other(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+    for words, advice in _OTHERS:
+        if words in line:
+            return (advice,)
+    return ("Read the traceback above this line.",)
+
+
+_OTHERS = (
+    (
+        "unbalanced",
+        "`nvidia-smi` shows who holds memory on the fullest GPU: end leftovers of earlier servers, then start again.",
+    ),
+    ("no kernel image", "Install a build of torch and sgl-kernel for this GPU's architecture."),
+    ("does not recognize", "Upgrade transformers, or take an SGLang release that knows this model."),
+    ("not supported", "Take an SGLang release that knows this model's architecture."),
+    ("model module", "Take an SGLang release that knows this model's architecture."),
+    ("SafetensorError", "Download the weights again and compare their sizes or checksums."),
+    ("No accelerator", "Check `nvidia-smi` on the host, CUDA_VISIBLE_DEVICES, and --gpus of the container."),
+    ("CUDA", "Check `nvidia-smi` on the host, CUDA_VISIBLE_DEVICES, and the driver's version."),
+    ("Response [", "Set no_proxy=127.0.0.1,localhost, and see that nothing else listens on the port."),
+    ("Proxy", "Set no_proxy=127.0.0.1,localhost, so that the server's own request does not go through the proxy."),
+)
+
+_ADVISERS: dict[FailureKind, _Adviser] = {
+    FailureKind.OOM_GPU_STATIC: static,
+    FailureKind.OOM_GPU_RUNTIME: runtime,
+    FailureKind.OOM_CUDA_GRAPH: graph,
+    FailureKind.OOM_HOST_HICACHE: host,
+    FailureKind.OS_OOM_KILLED: os_killed,
+    FailureKind.BAD_ARGUMENT: argument,
+    FailureKind.BAD_FLAG_COMBINATION: combination,
+    FailureKind.MODEL_NOT_FOUND: _model,
+    FailureKind.PORT_IN_USE: _port,
+    FailureKind.IMPORT_ERROR: _import,
+    FailureKind.NCCL: _nccl,
+    FailureKind.WATCHDOG: _watchdog,
+    FailureKind.ILLEGAL_MEMORY_ACCESS: _fault,
+    FailureKind.SCHEDULER_EXCEPTION: _scheduler,
+    FailureKind.CHILD_DIED: _died,
+    FailureKind.MULTI_NODE: _nodes,
+    FailureKind.KERNEL_COMPILE: _compile,
+    FailureKind.OTHER: _other,
+}

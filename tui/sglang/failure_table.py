@@ -9,45 +9,10 @@ that is capped, and hold no nested repetition.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import Flag, auto
 
+from tui.sglang.death_table import DEATHS
+from tui.sglang.failure_row import CAUSE, FAINT, SECONDHAND, SYMPTOM, Place, Row, row
 from tui.sglang.model import FailureKind as K
-
-
-class Place(Flag):
-    """Where a text may stand to mean what it says."""
-
-    START = auto()  # at the start of a log message
-    ENDS = auto()  # the exception that ends a traceback
-    TAIL = auto()  # a later line of that exception's text
-    LOOSE = auto()  # anywhere in an ordinary line; counts only beside an exception that explains nothing
-
-
-CAUSE = 30  # explains the failure by itself
-SECONDHAND = 22  # what the other ranks say when one has died; a cause only when nothing better is there
-SYMPTOM = 15  # says that something died, not why
-FAINT = 8  # says little, yet more than silence
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One wording. ``fatal``: the failure stands even while the process may still live."""
-
-    pattern: re.Pattern[str]
-    kind: K | None  # None: out of GPU memory, and the stage tells which kind
-    explanation: str
-    places: Place
-    weight: int = CAUSE
-    fatal: bool = False
-
-
-def _row(
-    pattern: str, kind: K | None, explanation: str, places: Place = Place.ENDS, weight: int = CAUSE, fatal: bool = False
-) -> Row:
-    return Row(re.compile(pattern), kind, explanation, places, weight, fatal)
-
 
 _E, _S, _T, _L = Place.ENDS, Place.START, Place.TAIL, Place.LOOSE
 
@@ -63,11 +28,10 @@ _FAULT = "A GPU kernel read or wrote memory that is not its own."
 _POOL_FULL = "The KV cache ran out of room for the running requests."
 _COMBINATION = "Flags that do not go together, or that this model does not allow."
 
-_CHILD_9 = "A process of the server was ended by SIGKILL and left no error: most often the kernel's OOM killer."
 
-ROWS: tuple[Row, ...] = (
+_ROWS: tuple[Row, ...] = (
     # --- the operating system
-    _row(
+    row(
         r"(?i)out of memory: killed process|\boom-kill:|memory cgroup out of memory|\bOOMKilled\b",
         K.OS_OOM_KILLED,
         "The kernel's OOM killer ended a process of the server: the host, or its container, ran out of memory.",
@@ -76,104 +40,113 @@ ROWS: tuple[Row, ...] = (
         True,
     ),
     # --- the command line
-    _row(
-        r"^(?:[\w./ -]{1,60}: error: )(?:unrecognized arguments|argument [-\w/]|the following arguments are required|ambiguous option)",
+    row(
+        r"^(?:[\w./ -]{1,60}: error: )(?:unrecognized arguments|argument [-\w/]|"
+        r"the following arguments are required|ambiguous option)",
         K.BAD_ARGUMENT,
         "SGLang's command line does not accept these arguments.",
         _S,
         CAUSE,
         True,
     ),
-    _row(r"^[\w./-]{1,40}(?: serve)?: error: \S", K.BAD_ARGUMENT, "SGLang refuses its command line.", _S, CAUSE, True),
+    row(r"^[\w./-]{1,40}(?: serve)?: error: \S", K.BAD_ARGUMENT, "SGLang refuses its command line.", _S, CAUSE, True),
     # --- host memory
-    _row(r"Not enough host memory (?:available|for (?!request))", K.OOM_HOST_HICACHE, HOST_MEMORY),
-    _row(r"No host memory is left for HiCache|Cannot automatically size HiCache", K.OOM_HOST_HICACHE, HOST_MEMORY),
-    _row(
-        r"cudaHostRegister failed|hipHostRegister failed|Pinned host memory allocation|cudaHostAlloc\w* (?:failed|error)",
+    row(r"Not enough host memory (?:available|for (?!request))", K.OOM_HOST_HICACHE, HOST_MEMORY),
+    row(r"No host memory is left for HiCache|Cannot automatically size HiCache", K.OOM_HOST_HICACHE, HOST_MEMORY),
+    row(
+        r"cudaHostRegister failed|hipHostRegister failed|Pinned host memory allocation|"
+        r"cudaHostAlloc\w* (?:failed|error)",
         K.OOM_HOST_HICACHE,
         "The host memory for HiCache could not be pinned: too little memory, a low `ulimit -l`, or a container limit.",
     ),
-    _row(
+    row(
         r"DefaultCPUAllocator: (?:can't|not enough)|\[Errno 12\]|^MemoryError|Cannot allocate memory|std::bad_alloc",
         K.OOM_HOST_HICACHE,
         "The host ran out of memory.",
     ),
     # --- device memory: static
-    _row(r"Not enough memory\. Please try", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    _row(r"Loaded weights leave no GPU memory", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    _row(
+    row(r"Not enough memory\. Please try", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
+    row(r"Loaded weights leave no GPU memory", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
+    row(
         r"Not enough GPU memory for hybrid|state cache is too small to serve",
         K.OOM_GPU_STATIC,
         "Too little GPU memory is left for the Mamba states.",
     ),
-    _row(r"mem_fraction_static.{0,80}(?:too (?:small|low)|increase)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    _row(r"No available memory for (?:the )?(?:cache|KV)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
+    row(r"mem_fraction_static.{0,80}(?:too (?:small|low)|increase)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
+    row(r"No available memory for (?:the )?(?:cache|KV)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
     # --- device memory: at run time
-    _row(
+    row(
         r"alloc_req_slots runs out of memory",
         K.SCHEDULER_EXCEPTION,
         "The scheduler ran out of request slots; no GPU memory is missing.",
     ),
-    _row(r"(?:Prefill|Decode) out of memory\.", K.OOM_GPU_RUNTIME, _POOL_FULL),
-    _row(r"Failed to retract any request|Out of memory even after retracting", K.OOM_GPU_RUNTIME, _POOL_FULL),
-    _row(
+    row(r"(?:Prefill|Decode) out of memory\.", K.OOM_GPU_RUNTIME, _POOL_FULL),
+    row(r"Failed to retract any request|Out of memory even after retracting", K.OOM_GPU_RUNTIME, _POOL_FULL),
+    row(
         r"memory leak detected",
         K.SCHEDULER_EXCEPTION,
         "SGLang's self-check found cache slots that nobody owns: a fault in its accounting, not a lack of memory.",
     ),
     # --- what a graph capture fails of besides memory
-    _row(
-        r"operation (?:not permitted|would make the legacy stream depend on|failed due to a previous error) ?(?:when stream is capturing|during capture)?",
+    row(
+        r"operation (?:not permitted|would make the legacy stream depend on|"
+        r"failed due to a previous error) ?(?:when stream is capturing|during capture)?",
         K.BAD_FLAG_COMBINATION,
         "A step that cannot be recorded ran while CUDA graphs were captured: two features that do not go together.",
     ),
     # --- GPU faults
-    _row(
-        r"illegal memory access|misaligned address|an illegal instruction|unspecified launch failure|invalid __global__|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS",
+    row(
+        r"illegal memory access|misaligned address|an illegal instruction|unspecified launch failure|"
+        r"invalid __global__|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS",
         K.ILLEGAL_MEMORY_ACCESS,
         _FAULT,
     ),
-    _row(r"^Memory access fault by GPU", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S | _T, CAUSE, True),
-    _row(r"no kernel image is available", K.OTHER, "The installed kernels were not built for this GPU's architecture."),
-    _row(
-        r"driver version is insufficient|Found no NVIDIA driver|No CUDA GPUs are available|invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device",
+    row(r"^Memory access fault by GPU", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S | _T, CAUSE, True),
+    row(r"no kernel image is available", K.OTHER, "The installed kernels were not built for this GPU's architecture."),
+    row(
+        r"driver version is insufficient|Found no NVIDIA driver|No CUDA GPUs are available|"
+        r"invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device",
         K.OTHER,
         "No usable GPU is visible to the server (driver, CUDA_VISIBLE_DEVICES, container without GPUs).",
     ),
-    _row(
+    row(
         r"memory capacity is unbalanced",
         K.OTHER,
         "One GPU has much less free memory than the others: another process, often a leftover server, holds it.",
     ),
     # --- kernels compiled on the spot
-    _row(
-        r"\(\d+\): (?:fatal )?error\b|:\d+:\d+: (?:fatal )?error:|^ptxas (?:fatal|error)|^nvcc (?:fatal|error)|^/\S+: fatal error|^collect2: error",
+    row(
+        r"\(\d+\): (?:fatal )?error\b|:\d+:\d+: (?:fatal )?error:|^ptxas (?:fatal|error)|^nvcc (?:fatal|"
+        r"error)|^/\S+: fatal error|^collect2: error",
         K.KERNEL_COMPILE,
         _COMPILE,
         _T,
         CAUSE + 1,
     ),
-    _row(
-        r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc|CUDA_HOME|failed to find c compiler|"
-        r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|PassManager::run failed|LLVM ERROR|"
-        r"InductorError|BackendCompilerFailed|CppCompileError|jit compil|compilation (?:failed|error)|failed to compile",
+    row(
+        r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc|CUDA_HOME|"
+        r"failed to find c compiler|"
+        r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|"
+        r"PassManager::run failed|LLVM ERROR|"
+        r"InductorError|BackendCompilerFailed|CppCompileError|jit compil|compilation (?:failed|error)|"
+        r"failed to compile",
         K.KERNEL_COMPILE,
         _COMPILE,
     ),
-    _row(
+    row(
         r"CalledProcessError: Command .{0,200}\b(?:gcc|g\+\+|cc|clang|make|cmake|nvcc|ninja)\b",
         K.KERNEL_COMPILE,
         _COMPILE,
     ),
     # --- ports
-    _row(r"(?i)address already in use|EADDRINUSE|\[Errno 98\]", K.PORT_IN_USE, _PORT),
-    _row(
+    row(r"(?i)address already in use|EADDRINUSE|\[Errno 98\]", K.PORT_IN_USE, _PORT),
+    row(
         r"is not available in \d+ seconds|(?i:port \S+ is (?:already )?(?:in use|taken))|Port is already in use",
         K.PORT_IN_USE,
         _PORT,
     ),
-    _row(r"^ERROR: +\[Errno 98\]", K.PORT_IN_USE, _PORT, _S, CAUSE, True),
-    _row(
+    row(r"^ERROR: +\[Errno 98\]", K.PORT_IN_USE, _PORT, _S, CAUSE, True),
+    row(
         r"^ERROR: +\[Errno \d+\] error while attempting to bind",
         K.OTHER,
         "The server cannot listen on its address.",
@@ -181,7 +154,7 @@ ROWS: tuple[Row, ...] = (
         CAUSE,
         True,
     ),
-    _row(
+    row(
         r"^(?:Port is already in use\. dist_init_port|engine_info_bootstrap_port \d+ is already in use)",
         K.PORT_IN_USE,
         _PORT,
@@ -189,264 +162,152 @@ ROWS: tuple[Row, ...] = (
         CAUSE,
     ),
     # --- other ranks and nodes (before NCCL: its errors wrap these)
-    _row(
-        r"(?i)gloo.{0,160}(?:closed by peer|timed out|connectFullMesh|refused|reset|no route|no error|unreachable)|connectFullMesh",
+    row(
+        r"(?i)gloo.{0,160}(?:closed by peer|timed out|connectFullMesh|refused|reset|no route|no error|"
+        r"unreachable)|connectFullMesh",
         K.MULTI_NODE,
         _PEER,
         weight=SECONDHAND,
     ),
-    _row(
+    row(
         r"(?i)TCPStore|DistStoreError|DistNetworkError|client socket has (?:failed|timed out)|waiting for clients|"
-        r"remote process (?:exited|has exited)|ncclRemoteError|connection closed by (?:remote )?peer|^\S*EngineDead|rendezvous",
+        r"remote process (?:exited|has exited)|ncclRemoteError|connection closed by (?:remote )?peer|"
+        r"^\S*EngineDead|rendezvous",
         K.MULTI_NODE,
         _PEER,
         weight=SECONDHAND,
     ),
-    _row(
-        r"^\[rank\d+\]:\[[EWF]\d+ .{0,60}ProcessGroup\w+\.cpp:\d+\].{0,120}(?:TCPStore|connectFullMesh|closed by peer)",
+    row(
+        r"^\[rank\d+\]:\[[EWF]\d+ .{0,60}ProcessGroup\w+\.cpp:\d+\].{0,120}(?:TCPStore|connectFullMesh|"
+        r"closed by peer)",
         K.MULTI_NODE,
         _PEER,
         _S,
         FAINT,
         True,
     ),
-    _row(
-        r"(?i)nccl (?:error|internal|communicator)|nccl\w*Error|DistBackendError|\brccl\b|hccl|Watchdog caught collective operation timeout",
+    row(
+        r"(?i)nccl (?:error|internal|communicator)|nccl\w*Error|DistBackendError|\brccl\b|hccl|"
+        r"Watchdog caught collective operation timeout",
         K.NCCL,
         _NCCL,
         weight=SECONDHAND,
     ),
-    _row(
-        r"^\[rank\d+\]:\[E.{0,120}(?:Watchdog caught collective operation timeout|watchdog got stuck|NCCL (?:error|watchdog))|"
+    row(
+        r"^\[rank\d+\]:\[E.{0,120}(?:Watchdog caught collective operation timeout|watchdog got stuck|"
+        r"NCCL (?:error|watchdog))|"
         r"^\[rank\d+\]:\[E.{0,200}(?:illegal memory access)",
         K.NCCL,
         _NCCL,
         _S,
         SYMPTOM + 3,
     ),
-    _row(
+    row(
         r"^terminate called after throwing an instance of 'c10::DistBackendError'", K.NCCL, _NCCL, _S, SYMPTOM + 1, True
     ),
     # --- packages
-    _row(
-        r"undefined symbol|cannot open shared object file|GLIBCXX_|CXXABI_|version `GLIBC|size changed, may indicate binary",
+    row(
+        r"undefined symbol|cannot open shared object file|GLIBCXX_|CXXABI_|version `GLIBC|"
+        r"size changed, may indicate binary",
         K.IMPORT_ERROR,
         _ABI,
         _E | _T,
         CAUSE,
     ),
-    _row(
+    row(
         r"^(?:\w+\.)*(?:ImportError|ModuleNotFoundError|PackageNotFoundError)\b",
         K.IMPORT_ERROR,
         "A Python package is missing or cannot be loaded.",
     ),
-    _row(
-        r"minimum required version|is not installed\b|'_OpNamespace' '\w+' object has no attribute|module '(?:sgl_kernel|flashinfer|torch|transformers|triton|deep_gemm|vllm)\S*' has no attribute",
+    row(
+        r"minimum required version|is not installed\b|'_OpNamespace' '\w+' object has no attribute|"
+        r"module '(?:sgl_kernel|flashinfer|torch|transformers|triton|deep_gemm|vllm)\S*' has no attribute",
         K.IMPORT_ERROR,
         "An installed package does not fit this SGLang.",
     ),
     # --- the model
-    _row(
-        r"Incorrect path_or_model_id|Repo id must be in the form|HFValidationError|RepositoryNotFoundError|GatedRepo|Cannot access gated repo|"
-        r"does not appear to have (?:a file named|files named)|is not a valid model identifier|couldn't connect to 'https?://\S*(?:huggingface|hf)|"
-        r"(?:401|403|404) Client Error|LocalEntryNotFoundError|EntryNotFoundError|RevisionNotFoundError|Cannot find any model weights|"
-        r"Can't load (?:tokenizer|the (?:configuration|model|tokenizer|config))|Unable to load vocabulary from file|NotExistError",
+    row(
+        r"Incorrect path_or_model_id|Repo id must be in the form|HFValidationError|RepositoryNotFoundError|"
+        r"GatedRepo|Cannot access gated repo|"
+        r"does not appear to have (?:a file named|files named)|is not a valid model identifier|"
+        r"couldn't connect to 'https?://\S*(?:huggingface|hf)|"
+        r"(?:401|403|404) Client Error|LocalEntryNotFoundError|EntryNotFoundError|RevisionNotFoundError|"
+        r"Cannot find any model weights|"
+        r"Can't load (?:tokenizer|the (?:configuration|model|tokenizer|config))|"
+        r"Unable to load vocabulary from file|NotExistError",
         K.MODEL_NOT_FOUND,
         _NO_MODEL,
     ),
-    _row(
-        r"^FileNotFoundError|^NotADirectoryError|No such file or directory.{0,200}(?:config\.json|safetensors|tokenizer|model)",
+    row(
+        r"^FileNotFoundError|^NotADirectoryError|No such file or directory.{0,200}(?:config\.json|safetensors|"
+        r"tokenizer|model)",
         K.MODEL_NOT_FOUND,
         "A file of the model was not found.",
     ),
-    _row(
-        r"Transformers does not recognize this architecture|Model architectures .{0,200} (?:are not supported|failed to be inspected)|"
+    row(
+        r"Transformers does not recognize this architecture|Model architectures .{0,200} (?:are not supported|"
+        r"failed to be inspected)|"
         r"Cannot find model module|Unrecognized (?:model|configuration class)|has no SGLang implementation",
         K.OTHER,
         "This version of SGLang or Transformers does not know the model's architecture.",
     ),
-    _row(
+    row(
         r"SafetensorError|PytorchStreamReader|InvalidHeaderDeserialization|UnpicklingError|HeaderTooLarge",
         K.OTHER,
         "A weight file is damaged or incomplete.",
     ),
     # --- flags that do not go together (4.3 of the facts: HiCache, Mamba, speculation)
-    _row(
+    row(
         r"host memory should be larger than the device memory",
         K.BAD_FLAG_COMBINATION,
         "This SGLang wants a host cache that is larger than the device cache.",
     ),
-    _row(
+    row(
         r"^(?:\w+\.)*(?:ValueError|AssertionError|NotImplementedError|RuntimeError|Exception): .{0,300}?"
-        r"(?:mutually exclusive|(?:in|not (?:yet )?)compatible|cannot be (?:used|enabled|combined|set)|only supports? |"
-        r"(?:does|do|is|are) ?(?:not|n't) (?:yet |currently )?support|currently (?:does )?not support|not supported (?:together )?(?:with|by|for|when|yet)|"
-        r"requires? (?:setting |enabling |the )?(?:`?--|unified|DeepEP|flashinfer|page|tp|dp|ep|radix)|must be (?:divisible|a multiple)|"
-        r"(?:not|n't) divisible by|Unsupported (?:layout|IO backend)|No matching HiCache strategy|please (?:use|set|disable|enable|remove) `?--|"
+        r"(?:mutually exclusive|(?:in|not (?:yet )?)compatible|cannot be (?:used|enabled|combined|set)|"
+        r"only supports? |"
+        r"(?:does|do|is|are) ?(?:not|n't) (?:yet |currently )?support|currently (?:does )?not support|"
+        r"not supported (?:together )?(?:with|by|for|when|yet)|"
+        r"requires? (?:setting |enabling |the )?(?:`?--|unified|DeepEP|flashinfer|page|tp|dp|ep|radix)|"
+        r"must be (?:divisible|a multiple)|"
+        r"(?:not|n't) divisible by|Unsupported (?:layout|IO backend)|No matching HiCache strategy|"
+        r"please (?:use|set|disable|enable|remove) `?--|"
         r"must be (?:set|enabled|disabled|used|specified|provided|greater|less|equal|larger|smaller))",
         K.BAD_FLAG_COMBINATION,
         _COMBINATION,
     ),
     # --- GPU memory without a more exact wording: the stage tells which kind
-    _row(
-        r"(?:CUDA|HIP|NPU|XPU|MUSA|GPU|MLU)\b.{0,30}(?:out of memory|OutOfMemory)|OutOfMemoryError|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|"
+    row(
+        r"(?:CUDA|HIP|NPU|XPU|MUSA|GPU|MLU)\b.{0,30}(?:out of memory|OutOfMemory)|OutOfMemoryError|"
+        r"cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|"
         r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|out of memory on device",
         None,
         "A GPU ran out of memory.",
         _E | _T | _L,
     ),
-    _row(
+    row(
         r"CUresult error +result=2\b",
         K.OOM_GPU_STATIC,
         "A GPU ran out of memory (CUDA result 2) while memory was reserved.",
         _S,
-        FAINT,
-    ),
-    _row(r"(?i)\bout of memory\b", None, "The server ran out of memory."),
-    # --- watchdogs
-    _row(
-        r"^(?:\w+ )?[Ww]atchdog timeout \((?!.{0,60}soft=True)",
-        K.WATCHDOG,
-        "A step took longer than --watchdog-timeout, so SGLang ended itself.",
-        _S,
-        CAUSE,
-        True,
-    ),
-    # --- deaths that say that, not why
-    _row(
-        r"^Rank \d+ scheduler is dead|^Child process unexpectedly failed with",
-        K.CHILD_DIED,
-        "A scheduler process died without an error of its own in the log.",
-        _S,
-        SYMPTOM - 1,
-        True,
-    ),
-    _row(r"^Exit code: -9\b", K.OS_OOM_KILLED, _CHILD_9, _S, SYMPTOM, True),
-    _row(
-        r"^Exit code: -3\b",
-        K.CHILD_DIED,
-        "A scheduler was ended by SIGQUIT after another had failed.",
-        _S,
-        FAINT - 2,
-        True,
-    ),
-    _row(
-        r"^Exit code: -?[1-9]", K.CHILD_DIED, "A scheduler process died without an error of its own.", _S, SYMPTOM, True
-    ),
-    _row(
-        r"scheduler died during initialization \(exit code: -9\)|unexpectedly failed with (?:an exit code |exitcode=)-9\b",
-        K.OS_OOM_KILLED,
-        _CHILD_9,
-        _E | _S,
         SYMPTOM,
-        True,
     ),
-    _row(
-        r"scheduler died during initialization \(exit code: -3\)",
-        K.CHILD_DIED,
-        "A scheduler was ended by SIGQUIT after another had failed.",
-        _E | _S,
-        FAINT - 2,
-        True,
-    ),
-    _row(
-        r"scheduler died during initialization",
-        K.CHILD_DIED,
-        "A scheduler process died without an error of its own.",
-        _E | _S,
-        SYMPTOM,
-        True,
-    ),
-    _row(
-        r"^Subprocess \S+ \(pid=\d+\) crashed with exit code (?!-3\b)",
-        K.CHILD_DIED,
-        "A process of the server died while it served.",
-        _S,
-        SYMPTOM,
-        True,
-    ),
-    _row(
-        r"^Fatal Python error: (?:Segmentation fault|Bus error|Illegal instruction|Floating point exception)",
-        K.CHILD_DIED,
-        "A process of the server crashed in native code.",
-        _S,
-        CAUSE - 4,
-        True,
-    ),
-    _row(
-        r"^Fatal Python error: ", K.CHILD_DIED, "A process of the server was aborted by native code.", _S, SYMPTOM, True
-    ),
-    _row(
-        r"^!{3,} (?:Segfault|SIGSEGV|Bus error) encountered !{3,}",
-        K.CHILD_DIED,
-        "A process crashed in native code.",
-        _S,
-        SYMPTOM + 1,
-        True,
-    ),
-    _row(
-        r"^terminate called (?:after throwing|without an active)",
-        K.CHILD_DIED,
-        "A process of the server was aborted by native code.",
-        _S,
-        SYMPTOM,
-        True,
-    ),
-    _row(
-        r"^Scheduler or DataParallelController \d+ terminated with (?!0\b|None\b)",
-        K.CHILD_DIED,
-        "The scheduler of this node ended.",
-        _S,
-        SYMPTOM,
-        True,
-    ),
-    _row(
-        r"(?i)\b(?:sglang |the )?server (?:task|process) (?:ended|exited|died|terminated|crashed)|server exited with code (?!0\b)",
-        K.CHILD_DIED,
-        "The program around SGLang saw it end; SGLang itself gave no reason.",
-        _S,
-        FAINT + 1,
-        True,
-    ),
-    _row(
-        r"^(?:Received sigquit from a child proces|SIGQUIT received\.)",
-        K.CHILD_DIED,
-        "A process of the server failed; its own error is not in this log.",
-        _S,
-        FAINT - 3,
-        True,
-    ),
-    _row(
-        r"^(?:\S{1,60}: line \d+: +)?(?:\d+ )?Killed\b(?: +\S|$)",
-        K.OS_OOM_KILLED,
-        "The server was ended by SIGKILL from outside and left no error: most often the kernel's OOM killer.",
-        _S,
-        FAINT,
-        True,
-    ),
-    _row(
-        r"^(?:\S{1,60}: line \d+: +)?(?:\d+ )?(?:Segmentation fault|Bus error|Aborted|Illegal instruction)\b(?: +\(core dumped\))?",
-        K.CHILD_DIED,
-        "The server crashed in native code.",
-        _S,
-        FAINT,
-        True,
-    ),
+    row(r"(?i)\bout of memory\b", None, "The server ran out of memory."),
 )
 
-EXCEPTIONS = tuple(row for row in ROWS if row.places & Place.ENDS)
-STARTS = tuple(row for row in ROWS if row.places & Place.START)
-TAILS = tuple(row for row in ROWS if row.places & Place.TAIL)
-LOOSE = tuple(row for row in ROWS if row.places & Place.LOOSE)
+ROWS = _ROWS + DEATHS
+EXCEPTIONS = tuple(each for each in ROWS if each.places & Place.ENDS)
+STARTS = tuple(each for each in ROWS if each.places & Place.START)
+TAILS = tuple(each for each in ROWS if each.places & Place.TAIL)
+LOOSE = tuple(each for each in ROWS if each.places & Place.LOOSE)
 
 GRAPH_OUT_OF_MEMORY = "A GPU ran out of memory while CUDA graphs were captured."
 UNEXPLAINED = "The scheduler stopped at an error that SGLang does not explain further."
 UNEXPLAINED_MAIN = "The server stopped at an error before it had started."
-WARMUP = "The server's own first request failed, so it ended itself. A proxy (http_proxy) or a foreign server on the port can do this."
-
-
-def match(text: str, rows: Sequence[Row]) -> Row | None:
-    """The first row whose words are in ``text``."""
-    return next((row for row in rows if row.pattern.search(text)), None)
+WARMUP = (
+    "The server's own first request failed, so it ended itself. "
+    "A proxy (http_proxy) or a foreign server on the port can do this."
+)
 
 
 # Exceptions that other ranks, pipes and the interpreter raise when something else has gone wrong.

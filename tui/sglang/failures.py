@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import re
 
-from tui.sglang.advice import advise, short
+from tui.sglang.advice import Seen, advise, short
 from tui.sglang.facts import LogFacts
-from tui.sglang.failure_table import (
-    EXCEPTIONS,
-    GRAPH_OUT_OF_MEMORY,
-    SYMPTOM,
-    UNEXPLAINED,
-    UNEXPLAINED_MAIN,
-    match,
-)
+from tui.sglang.failure_row import SYMPTOM, match
+from tui.sglang.failure_table import EXCEPTIONS, GRAPH_OUT_OF_MEMORY, UNEXPLAINED, UNEXPLAINED_MAIN
 from tui.sglang.model import Exit, Failure, FailureKind, Stage
-from tui.sglang.trace import EMPTY, Clue, Trace, clue, observe
+from tui.sglang.trace import EMPTY, Clue, Trace, clue, is_fatal, observe
 
 __all__ = ["EMPTY", "Trace", "cause", "fatal", "from_exit", "observe", "short"]
 
 _CAPTURE = re.compile(r"Capture .{0,40}graph failed: (?P<why>.*)", re.IGNORECASE | re.DOTALL)
-_ATTENTION_BACKEND = re.compile(r"^(?P<backend>\w+?)_(?:attention_)?backend\w*\.py$")
-_FLAG_FILES = re.compile(r"^(?:server_args|argparse_actions|arg_validators|speculative_args|overrides?)\w*\.py$")
+_ATTENTION_BACKEND = re.compile(r"^attention/(?P<backend>\w+?)_(?:attention_)?backend\w*\.py$")
+_UNSUITED = re.compile(r"^(?:AttributeError: 'NoneType'|NotImplementedError|AssertionError|UnboundLocalError)")
+_FLAG_FILES = re.compile(r"(?:^|/)server_args\w*\.py$|^(?:arg_groups|model_overrides|fields)/\w+\.py$")
 _LOADING = frozenset(
     {None, Stage.LAUNCHING, Stage.DIST_INIT, Stage.LOADING_WEIGHTS, Stage.KV_CACHE, Stage.MAMBA_CACHE, Stage.HOST_CACHE}
 )
@@ -34,20 +29,22 @@ _LOADING = frozenset(
 
 def fatal(trace: Trace) -> bool:
     """Whether the failure stands even if the server's process still lives."""
-    return trace.fatal and not (trace.stopping and (clue(trace) is None))
+    found = clue(trace)
+    return is_fatal(trace) and not (trace.stopping and (found is None or found.weight <= SYMPTOM))
 
 
 def cause(trace: Trace, facts: LogFacts) -> Failure | None:
     """What the log says about why the server failed; ``None`` when it says nothing of the kind."""
     found = clue(trace)
-    if found is None or (trace.stopping and found.weight <= SYMPTOM):
+    if (
+        found is None
+        or (found.weight <= SYMPTOM and trace.stopping)
+        or (found.weight < SYMPTOM and not is_fatal(trace))
+    ):
         return None
     kind, explanation = _judge(found, facts)
-    return _failure(kind, found.line, found.number, explanation, facts)
-
-
-def _failure(kind: FailureKind, line: str, number: int, explanation: str, facts: LogFacts) -> Failure:
-    return Failure(kind, line, number, explanation, advise(kind, line, facts))
+    seen = Seen(trace.before_gib, trace.after_gib)
+    return Failure(kind, found.line, found.number, explanation, advise(kind, found.line, facts, seen))
 
 
 def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
@@ -62,7 +59,8 @@ def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
     if found.kind is FailureKind.CHILD_DIED and "exit code -9" in found.text and _big_host_cache(facts):
         return (
             FailureKind.OS_OOM_KILLED,
-            "A process was ended by SIGKILL, most often by the kernel's OOM killer; a host cache of this size makes that likely.",
+            "A process was ended by SIGKILL, most often by the kernel's OOM killer; a host cache of this "
+            "size makes that likely.",
         )
     if found.kind is FailureKind.OOM_HOST_HICACHE and not _mentions_cache(found) and not _hicache(facts):
         return FailureKind.OTHER, found.explanation
@@ -92,20 +90,22 @@ def _out_of_memory(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
 
 def _unexplained(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
     """An exception that the table does not know: its place and the flags may tell."""
-    if _FLAG_FILES.match(found.frame):
+    if _FLAG_FILES.search(found.frame):
         return FailureKind.BAD_FLAG_COMBINATION, "SGLang refuses these flags, or this combination of them."
     backend = _ATTENTION_BACKEND.match(found.frame)
-    algorithm = facts.speculative or facts.args.get("speculative_algorithm", "None")
-    if backend is not None and algorithm not in ("None", "", "null"):
-        return (
-            FailureKind.BAD_FLAG_COMBINATION,
-            f"The attention backend {backend['backend']} failed under speculative decoding ({algorithm}): they do not go together.",
-        )
+    if backend is not None and _UNSUITED.match(found.text):
+        return FailureKind.BAD_FLAG_COMBINATION, _unsuited(backend["backend"], facts)
     if found.weight <= SYMPTOM:
         return FailureKind.CHILD_DIED, "A process of the server died; this line is only its echo."
     if found.kind is not None and "scheduler" not in found.frame:
         return found.kind, UNEXPLAINED_MAIN
     return FailureKind.SCHEDULER_EXCEPTION, UNEXPLAINED
+
+
+def _unsuited(backend: str, facts: LogFacts) -> str:
+    algorithm = facts.speculative or facts.args.get("speculative_algorithm", "None")
+    mode = f"speculative decoding ({algorithm})" if algorithm not in ("None", "", "null") else "this model or mode"
+    return f"The attention backend {backend} lacks something that {mode} needs: they do not go together."
 
 
 def _mentions_cache(found: Clue) -> bool:
@@ -123,7 +123,7 @@ def _big_host_cache(facts: LogFacts) -> bool:
 def from_exit(exit: Exit, facts: LogFacts) -> Failure:
     """Explains an end of which the log says nothing; the last line is all there is to show."""
     kind, explanation = _of_exit(exit)
-    return _failure(kind, facts.last_line, facts.lines, explanation, facts)
+    return Failure(kind, facts.last_line, facts.lines, explanation, advise(kind, facts.last_line, facts))
 
 
 def _of_exit(exit: Exit) -> tuple[FailureKind, str]:
@@ -136,14 +136,16 @@ def _of_exit(exit: Exit) -> tuple[FailureKind, str]:
         unsure = "" if exit.oom_killed is None else " No OOM kill was counted."
         return (
             FailureKind.CHILD_DIED,
-            f"The server ended by SIGKILL and its log gives no reason.{unsure} SGLang ends itself this way after an error; so do the OOM killer and `kill -9`.",
+            f"The server ended by SIGKILL and its log gives no reason.{unsure} SGLang ends itself this way "
+            "after an error; so do the OOM killer and `kill -9`.",
         )
     if exit.signal is not None:
         return FailureKind.CHILD_DIED, f"The server ended by {exit.signal} and its log gives no reason."
     if exit.status == 2:
         return (
             FailureKind.BAD_ARGUMENT,
-            "The server ended with status 2, as it does when it refuses its command line, but its log does not say why.",
+            "The server ended with status 2, as it does when it refuses its command line, but its log does "
+            "not say why.",
         )
     if exit.status is not None:
         return FailureKind.OTHER, f"The server ended with status {exit.status} and its log gives no reason."

@@ -11,11 +11,14 @@ import re
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from tui.sglang.failure_table import CLUMSY, EXCEPTIONS, LOOSE, NOISE, STARTS, SYMPTOM, TAILS, match
+from tui.sglang.clue import Clue, better, of_chain, refines
+from tui.sglang.failure_row import SYMPTOM, Place, match
+from tui.sglang.failure_table import EXCEPTIONS, LOOSE, NOISE, STARTS, TAILS, WARMUP
 from tui.sglang.model import FailureKind
 
 LINE_CAP = 16_384  # characters kept of a clue's line
 TEXT_CAP = 2_000  # characters in which words are sought
+TRACE_LINES = 400  # lines that a traceback may have
 TAIL_LINES = 200  # lines after an exception that may belong to its text
 NEAR = 60  # lines between an ordinary line and the exception that it explains
 
@@ -34,20 +37,6 @@ class LogLine(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Clue:
-    """One line that may explain the failure. ``kind`` ``None``: the stage or the place of the error tells it."""
-
-    line: str
-    number: int
-    text: str
-    kind: FailureKind | None
-    explanation: str | None  # None: an exception that no row of the table knows
-    weight: int
-    frame: str = ""  # the innermost source file of its traceback
-    where: str = ""  # "load" | "graph" | "run": which part of SGLang its traceback went through
-
-
-@dataclass(frozen=True, slots=True)
 class Trace:
     """What may explain a failure. ``best`` is settled; ``chain`` is the traceback that is being read."""
 
@@ -56,6 +45,7 @@ class Trace:
     loose: Clue | None = None
     fatal: bool = False
     bare_end: int = 0  # ordinary lines that may still follow an uncaught exception before it counts as survived
+    announced: int = 0  # number of the newest line that announced an exception which the process survives
     ready: bool = False
     stopping: bool = False
     ended_itself: bool = False  # SGLang said that it kills its own processes
@@ -63,9 +53,11 @@ class Trace:
     context: int = 0  # weight of an unexplained exception in this traceback
     bare: bool = False
     chained: str = ""  # "" | "during" | "cause": how the next traceback hangs on this one
-    tail: int = 0
+    left: int = 0  # lines that the traceback, or its text, may still have
     frame: str = ""
     where: str = ""
+    before_gib: float | None = None  # free GPU memory before the first load of weights, tightest rank
+    after_gib: float | None = None  # and after the newest
 
 
 EMPTY = Trace()
@@ -73,17 +65,20 @@ EMPTY = Trace()
 _HIT = 28  # an unexplained exception under "… hit an exception"
 _BARE = 24  # one in a bare traceback
 _WARMUP = 20  # one that the warm-up request met
+_LOGGED = 12  # one that was caught and logged
 
 _FOREIGN = re.compile(
     r"(?:\((?:[^()]{1,80})\) |[\w.-]{1,60} +\| |(?:INFO|WARNING|ERROR|CRITICAL|DEBUG) [\d-]+ [\d:.,]+ \S{1,80}\] |"
-    r"\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:(?:stdout|stderr) [FP] )?(?:- \S{1,80} - [A-Z]+ - |\[?[A-Z]{4,8}\]? (?:\S{1,80}: )?)?|"
+    r"\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:(?:stdout|stderr) [FP] )?(?:- \S{1,80} - [A-Z]+ - |"
+    r"\[?[A-Z]{4,8}\]? (?:\S{1,80}: )?)?|"
     r"[A-Z][a-z]{2} [ \d]?\d(?:, \d{4} @)? [\d:.]+\s+|\[[\d /:.,TZ+-]{8,40}\] ?|\*\*)"
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(r"^(?P<who>.{0,160}?)" + re.escape(_TRACEBACK))
 _HIT_HEADER = re.compile(r"\b\w+ hit an exception: *$")
 _IGNORED_HEADER = re.compile(
-    r"Exception in ASGI|Exception ignored|Exception in thread|Exception in callback|never retrieved|Ignore |[Ww]arning|fall(?:ing)? ?back|"
+    r"Exception in ASGI|Exception ignored|Exception in thread|Exception in callback|never retrieved|Ignore |"
+    r"[Ww]arning|fall(?:ing)? ?back|"
     r"\[http_server\]|telemetry|retry|Logging error|Task exception|Exception in daemon"
 )
 _EXCEPTION = re.compile(
@@ -91,7 +86,8 @@ _EXCEPTION = re.compile(
     re.DOTALL,
 )
 _EXCEPTION_NAME = re.compile(
-    r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Empty|Full|OutOfResources|Unsupported|Refused|Mismatch|Invalid\w*|NotFound)$"
+    r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Empty|Full|OutOfResources|Unsupported|Refused|"
+    r"Mismatch|Invalid\w*|NotFound)$"
 )
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+')
 _DURING = "During handling of the above exception"
@@ -101,7 +97,8 @@ _PLACES = (
     (
         "load",
         re.compile(
-            r"model_loader|load_model|memory_pool|kv_cache_config|pool_config|memory_pool_host|pool_host|model_executor/model_runner"
+            r"model_loader|load_model|memory_pool|kv_cache_config|pool_config|memory_pool_host|pool_host|"
+            r"model_executor/model_runner"
         ),
     ),
     (
@@ -112,19 +109,32 @@ _PLACES = (
     ),
 )
 _TRIGGER = re.compile(
-    r"Traceback|rror|xception|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|memory|imeout|dead|died|crashed|terminate|Segfault|Segmentation|"
-    r"Aborted|Bus error|ended|exited|[Ee]xit code|kill_process_tree|ready to roll|Gracefully|Shutting down|CUresult|is (?:already )?in use|ProcessGroup|Illegal"
+    r"Traceback|rror|xception|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|memory|imeout|dead|died|"
+    r"crashed|terminate|Segfault|Segmentation|"
+    r"Aborted|Bus error|ended|exited|[Ee]xit code|kill_process_tree|ready to roll|Gracefully|Shutting down|"
+    r"CUresult|is (?:already )?in use|ailed|annot|an not|nable to|ProcessGroup|Illegal"
 )
 _FALSE_ALARM = re.compile(
-    r"^(?:server_args=|launch_command|Ignore |Receive: |Finish: |Generate request|Receive(?:d)? request|\[http_server\] Error|Error: |"
-    r"Decode out of memory happened|KV cache pool is full|Not enough host memory for request|Using custom SIGQUIT handler|"
-    r"Health check failed|You are using a model of type|resource_tracker|nanobind|port \S+ is in use\. Waiting|retry\(\)|"
-    r"Pyspy failed|OpenAI Responses API|load snapshot writer|Watchdog \S+ initialized|retract_decode|Testing retraction|"
+    r"^(?:server_args=|launch_command|Ignore |Receive: |Finish: |Generate request|Receive(?:d)? request|"
+    r"\[http_server\] Error|Error: |"
+    r"Decode out of memory happened|KV cache pool is full|Not enough host memory for request|"
+    r"Using custom SIGQUIT handler|"
+    r"Health check failed|You are using a model of type|resource_tracker|nanobind|"
+    r"port \S+ is in use\. Waiting|retry\(\)|"
+    r"Pyspy failed|OpenAI Responses API|load snapshot writer|Watchdog \S+ initialized|retract_decode|"
+    r"Testing retraction|"
     r"\S+\.py:\d+: \w*Warning: |Input length|The request is aborted|Prefetch operation|Write page to storage|INFO: )"
 )
 _SURVIVED = re.compile(
-    r"[Ff]all(?:ing|s)? ?back|will use|instead\.|retrying|[Dd]isabl(?:ed|ing)|skipp(?:ed|ing)|[Ii]gnor(?:ed|ing)|Failed to import from"
+    r"[Ff]all(?:ing|s)? ?back|will use|instead\.|retrying|[Dd]isabl(?:ed|ing)|skipp(?:ed|ing)|[Ii]gnor(?:ed|"
+    r"ing)|Failed to import from"
 )
+_ANNOUNCES = re.compile(r"(?i)\b(?:error|failed|failure|exception|unable|can ?not)\b")
+_LAST_WORDS = re.compile(
+    r"kill_process_tree|sigquit|SIGQUIT|SIGTERM|Traceback|Exit code|scheduler is dead|hit an exception|crashed with|Load weight|"
+    r"died during|process|shutdown"
+)
+_FREE = re.compile(r"Load weight (?P<edge>begin|end)\..{0,400}?avail mem=(?P<free>\d{1,6}\.?\d{0,4}) GB")
 _OWN_END = re.compile(r"^kill_process_tree called: .{0,80}include_parent=True")
 _STOPPING = re.compile(r"^(?:SIGTERM received\. signum|Gracefully exiting|INFO: +Shutting down|Shutting down)")
 
@@ -132,19 +142,41 @@ _STOPPING = re.compile(r"^(?:SIGTERM received\. signum|Gracefully exiting|INFO: 
 def observe(trace: Trace, line: LogLine) -> Trace:
     """``trace`` after one more line. Total: any line, no exception; a line that says nothing costs one search."""
     message = line.message[:TEXT_CAP]
+    if message.startswith("Load weight "):
+        return _weights(trace, message)
+    if trace.bare_end and line.prefixed and not _LAST_WORDS.search(message):
+        trace = _calm(trace, message)
     if trace.mode:
         return _inside(trace, line, message)
     if _TRIGGER.search(message) is None:
-        return _calm(trace, line) if trace.bare_end else trace
+        return trace
     return _outside(trace, line, message)
 
 
-def _calm(trace: Trace, line: LogLine) -> Trace:
-    """Ordinary lines after an uncaught exception: the process lives on, so it was no end."""
-    if not line.prefixed:
+def _weights(trace: Trace, message: str) -> Trace:
+    """Free GPU memory around a load of weights: ranks print it in turn, a draft model loads after the target."""
+    trace = _settle_if_tail(trace)
+    found = _FREE.match(message)
+    if found is None:
         return trace
-    left = trace.bare_end - 1
-    return replace(trace, bare_end=left, fatal=trace.fatal and left > 0) if left else replace(trace, bare_end=0)
+    free = float(found["free"])
+    if found["edge"] == "begin":
+        if trace.after_gib is None:
+            return replace(trace, before_gib=min(free, trace.before_gib or free))
+        return replace(trace, after_gib=None) if trace.mode == "" else trace
+    return replace(trace, after_gib=min(free, trace.after_gib or free))
+
+
+def _calm(trace: Trace, message: str) -> Trace:
+    """An ordinary record after an uncaught exception: once there are some, the process lives on, so it was no end."""
+    left = 0 if "Application startup complete" in message else trace.bare_end - 1
+    if left > 0:
+        return replace(trace, bare_end=left)
+    trace = _settle_if_tail(trace)
+    best = trace.best
+    if best is not None and best.bare:
+        best = replace(best, weight=min(best.weight, _LOGGED))
+    return replace(trace, best=best, bare_end=0)
 
 
 def _inside(trace: Trace, line: LogLine, message: str) -> Trace:
@@ -156,15 +188,21 @@ def _inside(trace: Trace, line: LogLine, message: str) -> Trace:
             if trace.mode == "trace" and _is_exception(candidate):
                 return _exception(trace, line, candidate)
             return _outside(_settle_if_tail(trace), line, message)
-        return _settle_if_tail(trace)
+        left = trace.left - 5
+        return _settle_if_tail(trace) if left > 0 and trace.mode == "tail" else _spend(trace, 5)
     text = message if message[:1] in " \t" else unwrap(message)
     if _TRACEBACK in text:
         return _outside(trace, line, text)
     if text.startswith((_DURING, _DIRECT)):
         return replace(trace, chained="during" if text.startswith(_DURING) else "cause")
     if trace.mode == "trace":
-        return _frame_or_exception(trace, line, text)
-    return _tail(trace, line, text)
+        return _frame_or_exception(_spend(trace, 1), line, text)
+    return _tail(_spend(trace, 1), line, text)
+
+
+def _spend(trace: Trace, lines: int) -> Trace:
+    """A traceback whose end never comes is given up after a while."""
+    return replace(trace, left=trace.left - lines) if trace.left > lines else _settle(trace)
 
 
 def _frame_or_exception(trace: Trace, line: LogLine, text: str) -> Trace:
@@ -175,7 +213,7 @@ def _frame_or_exception(trace: Trace, line: LogLine, text: str) -> Trace:
         # The graph runner is outermost: a forward inside a capture is still the capture.
         if trace.where == "graph":
             place = "graph"
-        return replace(trace, frame=path.rpartition("/")[2][:80], where=place)
+        return replace(trace, frame="/".join(path.split("/")[-2:])[:160], where=place)
     if text[:1] in " \t" or not _is_exception(text):
         return trace
     return _exception(trace, line, text)
@@ -191,58 +229,38 @@ def _is_exception(text: str) -> bool:
 
 def _exception(trace: Trace, line: LogLine, text: str) -> Trace:
     """The exception that ends a traceback: the clue of its chain is the better of what came before and this."""
-    if trace.context == 0:
-        return replace(trace, mode="tail", tail=TAIL_LINES, chained="")
+    if trace.context == 0 or "openai_harmony" in text:
+        return replace(trace, mode="tail", left=TAIL_LINES, chained="")
     new = _clue_of(trace, line, text)
-    chain = new if not trace.chained or trace.chain is None else _of_chain(trace.chain, new, trace.chained)
-    bare_end = 4 if trace.bare and not trace.ready and new is not None and new.weight > SYMPTOM else trace.bare_end
-    fatal = trace.fatal or (trace.bare and not trace.ready)
-    return replace(trace, chain=chain, mode="tail", tail=TAIL_LINES, chained="", bare_end=bare_end, fatal=fatal)
+    chain = new if not trace.chained or trace.chain is None else of_chain(trace.chain, new, trace.chained)
+    ends = trace.bare and not trace.ready and trace.context > _LOGGED
+    return replace(trace, chain=chain, mode="tail", left=TAIL_LINES, chained="", bare_end=4 if ends else trace.bare_end)
 
 
 def _clue_of(trace: Trace, line: LogLine, text: str) -> Clue:
     raw = _raw(line)
     if NOISE.search(text):
-        return Clue(raw, line.number, text, FailureKind.CHILD_DIED, None, 3, trace.frame, trace.where)
+        return Clue(raw, line.number, text, FailureKind.CHILD_DIED, None, 3, trace.frame, trace.where, trace.bare)
+    if trace.context == _WARMUP:
+        return Clue(raw, line.number, text, FailureKind.OTHER, WARMUP, _WARMUP, trace.frame, trace.where)
     row = match(text, EXCEPTIONS)
     if row is not None:
         weight = min(row.weight, row.weight - (_HIT - trace.context) // 2)
-        return Clue(raw, line.number, text, row.kind, row.explanation, weight, trace.frame, trace.where)
+        return Clue(raw, line.number, text, row.kind, row.explanation, weight, trace.frame, trace.where, trace.bare)
     loose = trace.loose
     if loose is not None and line.number - loose.number <= NEAR:
         return replace(loose, weight=trace.context, frame=trace.frame, where=trace.where)
     kind = None if not trace.bare else FailureKind.OTHER
-    return Clue(raw, line.number, text, kind, None, trace.context, trace.frame, trace.where)
-
-
-def _of_chain(old: Clue, new: Clue, how: str) -> Clue:
-    """Which of two chained exceptions explains more: the later, which usually repeats the earlier and says where,
-    unless only the earlier is known, or the later is a slip of the code that handled the earlier."""
-    if new.explanation is None and old.explanation is not None and old.weight > SYMPTOM:
-        return old
-    if (
-        new.explanation is None
-        and old.explanation is None
-        and old.weight >= new.weight
-        and how == "during"
-        and CLUMSY.match(new.text)
-    ):
-        return old
-    if new.weight < old.weight and old.weight > SYMPTOM:
-        return old
-    return replace(new, where=new.where or old.where) if new.where != "graph" and old.where == "graph" else new
+    return Clue(raw, line.number, text, kind, None, trace.context, trace.frame, trace.where, trace.bare)
 
 
 def _tail(trace: Trace, line: LogLine, text: str) -> Trace:
     """A line of an exception's text: compilers and loaders name the real reason there."""
-    if trace.tail <= 0:
-        return _settle(trace)
-    trace = replace(trace, tail=trace.tail - 1)
     chain = trace.chain
     if chain is None or _TRIGGER.search(text) is None:
         return trace
     row = match(text, TAILS)
-    if row is not None and _refines(chain, row.kind, row.weight):
+    if row is not None and refines(chain, row.kind, row.weight):
         clue = replace(
             chain,
             line=_raw(line),
@@ -258,31 +276,13 @@ def _tail(trace: Trace, line: LogLine, text: str) -> Trace:
     return trace
 
 
-def _refines(chain: Clue, kind: FailureKind | None, weight: int) -> bool:
-    """Whether a line of the text says more than the exception: the exception says nothing, or the same less exactly."""
-    if chain.explanation is None:
-        return True
-    if kind is chain.kind:
-        return kind in (FailureKind.KERNEL_COMPILE, FailureKind.IMPORT_ERROR) and (
-            weight > chain.weight or chain.text.rstrip().endswith(":")
-        )
-    return False
-
-
 def _settle(trace: Trace) -> Trace:
     """The chain is complete: keep it if it beats what is known."""
-    return replace(trace, best=_better(trace.best, trace.chain), chain=None, mode="", chained="", frame="", where="")
+    return replace(trace, best=better(trace.best, trace.chain), chain=None, mode="", chained="", frame="", where="")
 
 
 def _settle_if_tail(trace: Trace) -> Trace:
     return _settle(trace) if trace.mode == "tail" and not trace.chained else trace
-
-
-def _better(old: Clue | None, new: Clue | None) -> Clue | None:
-    """The heavier clue, and of equals the earlier."""
-    if old is None or new is None:
-        return old or new
-    return new if new.weight > old.weight else old
 
 
 def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
@@ -292,11 +292,13 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
         return replace(trace, stopping=True) if _STOPPING.match(text) else trace
     header = _HEADER.match(text)
     if header is not None:
-        return _begin(trace, header["who"], line.prefixed)
+        logged = trace.announced > 0 and line.number - trace.announced <= 1 and not line.prefixed
+        return _begin(trace, header["who"], logged)
     if _FALSE_ALARM.match(text):
-        return trace
+        return replace(trace, announced=line.number) if _announces(line, text) else trace
     if "ready to roll" in text:
-        return replace(trace, ready=True, bare_end=0)
+        best = None if trace.best is not None and trace.best.bare else trace.best
+        return replace(trace, ready=True, bare_end=0, best=best)
     if _STOPPING.match(text):
         return replace(trace, stopping=True)
     if _OWN_END.match(text):
@@ -304,45 +306,41 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
     return _record(trace, line, text)
 
 
-def _begin(trace: Trace, who: str, prefixed: bool) -> Trace:
-    """The header of a traceback."""
-    if not trace.chained:
-        trace = _settle(trace)
-    context, bare = _BARE, True
+def _begin(trace: Trace, who: str, logged: bool) -> Trace:
+    """The header of a traceback; ``who`` is what stands before it in its line."""
+    if trace.chained:
+        return replace(trace, mode="trace", left=TRACE_LINES, frame="")
+    trace = _settle(trace)
+    context, bare = (_LOGGED if logged else _BARE), True
     if _HIT_HEADER.search(who):
         context, bare = _HIT, False
     elif "warmup error" in who:
         context, bare = _WARMUP, False
     elif _IGNORED_HEADER.search(who):
         context, bare = 0, False
-    elif trace.chained:
-        context, bare = trace.context, trace.bare
     fatal = trace.fatal or (context > 0 and not bare)
-    return replace(
-        trace,
-        mode="trace",
-        context=context,
-        bare=bare,
-        fatal=fatal,
-        frame="",
-        where=trace.where if trace.chained else "",
-    )
+    return replace(trace, mode="trace", left=TRACE_LINES, context=context, bare=bare, fatal=fatal)
 
 
 def _record(trace: Trace, line: LogLine, text: str) -> Trace:
     """A log record that may be a clue by itself."""
     row = match(text, STARTS)
-    if row is not None and not (row.places & row.places.LOOSE and row.kind is None):
+    if row is not None and not (Place.LOOSE in row.places and row.kind is None):
         clue = Clue(_raw(line), line.number, text, row.kind, row.explanation, row.weight)
         if row.weight <= SYMPTOM and (trace.stopping or (trace.ended_itself and "Killed" in text)):
             return trace
-        return replace(trace, best=_better(trace.best, clue), fatal=trace.fatal or row.fatal)
+        return replace(trace, best=better(trace.best, clue), fatal=trace.fatal or row.fatal)
     row = match(text, LOOSE)
     if row is not None and _SURVIVED.search(text) is None:
         clue = Clue(_raw(line), line.number, text, row.kind, row.explanation, row.weight)
         if trace.loose is None or line.number - trace.loose.number > NEAR:
-            return replace(trace, loose=clue)
-    return trace
+            trace = replace(trace, loose=clue)
+    return replace(trace, announced=line.number) if _announces(line, text) else trace
+
+
+def _announces(line: LogLine, text: str) -> bool:
+    """Whether a traceback in the next line belongs to this record: somebody caught it and goes on."""
+    return _IGNORED_HEADER.search(text) is not None or (line.prefixed and _ANNOUNCES.search(text) is not None)
 
 
 def unwrap(message: str) -> str:
@@ -359,6 +357,11 @@ def _raw(line: LogLine) -> str:
     return line.raw[: LINE_CAP * 4].decode("utf-8", "replace")[:LINE_CAP]
 
 
+def is_fatal(trace: Trace) -> bool:
+    """Whether what has been seen ends the server even if its process still lives."""
+    return trace.fatal or trace.bare_end > 0
+
+
 def clue(trace: Trace) -> Clue | None:
     """The line that explains most of what has been seen."""
-    return _better(trace.best, trace.chain)
+    return better(trace.best, trace.chain)
