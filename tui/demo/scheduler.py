@@ -1,0 +1,167 @@
+"""The scheduler process of a simulated server: plays its start-up, then runs the engine."""
+
+from __future__ import annotations
+
+import os
+import random
+import select
+import signal
+import socket
+import time
+
+from tui.demo.arguments import Options
+from tui.demo.batch_lines import Batch, decode_line, prefill_line
+from tui.demo.engine import Engine, Limits, Request
+from tui.demo.process import Channel, Message, raw, record
+from tui.demo.startup import Startup
+from tui.demo.steps import Bar, Crash, Die, Hang, Pin, Say, Step, Wait
+from tui.demo.tracebacks import written
+
+_MIB = 1 << 20
+
+
+class Scheduler:
+    """One rank. Only rank 0 talks to the main process and prints batch lines; the others load and wait."""
+
+    def __init__(self, options: Options, rank: int, main: int, end: socket.socket) -> None:
+        self.options = options
+        self.rank = rank
+        self.main = main
+        self.prefix = f" TP{rank}" if options.ranks > 1 else ""
+        self.channel = Channel(end)
+        self.pinned: list[bytearray] = []
+        scenario = options.scenario
+        limits = Limits(
+            tokens=scenario.tokens,
+            slots=scenario.slots,
+            running=scenario.running,
+            chunk=int(str(options.flags["chunked_prefill_size"])),
+            draft_tokens=options.draft_tokens,
+            log_interval=options.log_interval,
+        )
+        self.engine = Engine(limits, random.Random(options.seed))
+        self.began = time.monotonic()
+
+    def run(self) -> None:
+        """Load, tell the main process, serve until it is gone."""
+        self._sleep(self.options.scenario.pace.workers)
+        for step in Startup(self.options).steps():
+            self._play(step)
+        self.channel.send(ready=True, seconds=time.monotonic() - self.began)
+        try:
+            self._serve()
+        except EOFError:
+            return
+
+    def _say(self, text: str) -> None:
+        record(text, self.prefix)
+
+    def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds / self.options.speed)
+
+    def _play(self, step: Step) -> None:
+        match step:
+            case Say(text):
+                if self.rank == 0 or not text.startswith(("max_total_num_tokens", "Using KV cache")):
+                    self._say(text)
+            case Wait(seconds):
+                self._sleep(seconds)
+            case Bar():
+                self._bar(step)
+            case Pin(megabytes, seconds):
+                self._pin(megabytes, seconds)
+            case Crash(frames, error):
+                self._crash(written(frames, error))
+            case Die(main):
+                os.kill(self.main if main else os.getpid(), signal.SIGKILL)
+                signal.pause()
+            case Hang():
+                while True:
+                    signal.pause()
+
+    def _bar(self, bar: Bar) -> None:
+        """A tqdm bar, redrawn with carriage returns, as a file holds it. Rank 0 alone draws one."""
+        total = len(bar.sizes)
+        each = bar.seconds / total
+        for done in range(total + 1):
+            if done:
+                self._sleep(each)
+            if self.rank == 0:
+                raw("\r" + _tick(bar, done, done * each / self.options.speed) + ("\n" if bar.newlines else ""))
+        if self.rank == 0:
+            raw("\n")
+
+    def _pin(self, megabytes: float, seconds: float) -> None:
+        """Take real memory page by page: the only part of a host cache that this server really has."""
+        pieces = max(1, round(megabytes * 4))
+        for _ in range(pieces):
+            if megabytes:
+                self.pinned.append(bytearray(b"\1") * int(megabytes * _MIB / pieces))
+            self._sleep(seconds / pieces)
+
+    def _crash(self, traceback: str) -> None:
+        self._say(f"Scheduler hit an exception: {traceback}")
+        os.kill(self.main, signal.SIGQUIT)
+        while True:
+            signal.pause()  # the main process kills the tree
+
+    def _serve(self) -> None:
+        """Take requests and step the engine at its pace. Idle, it sleeps in ``select``."""
+        due = time.monotonic()
+        while True:
+            wait = None if self.engine.idle else max(0.0, due - time.monotonic())
+            if select.select([self.channel.socket], [], [], wait)[0]:
+                for message in self.channel.receive():
+                    self._take(message)
+            if self.engine.idle or time.monotonic() < due:
+                due = max(due, time.monotonic()) if self.engine.idle else due
+                continue
+            due = max(due, time.monotonic() - 0.2) + self._step()
+
+    def _take(self, message: Message) -> None:
+        if "abort" in message:
+            self.engine.abort(message["abort"])
+        elif "add" in message:
+            self.engine.add(Request(message["add"], message["prompt"], message["wanted"], tuple(message["blocks"])))
+
+    def _step(self) -> float:
+        step = self.engine.step(time.monotonic())
+        if step.prefill:
+            self._say(prefill_line(self.options.dialect, step.prefill))
+        if step.decode:
+            self._say(decode_line(self.options.dialect, step.decode))
+        self.channel.send(out=step.out, stats=self._stats(step.prefill, step.decode))
+        return step.seconds
+
+    def _stats(self, prefill: Batch | None, decode: Batch | None) -> dict[str, object]:
+        engine = self.engine
+        stats: dict[str, object] = {
+            "running": len(engine.running),
+            "queued": len(engine.queue),
+            "used": engine.used,
+            "states": engine.states,
+            "accept_len": engine.accepted if engine.limits.draft_tokens else 0.0,
+        }
+        if prefill:
+            stats |= {"new_tokens": prefill.new_tokens, "cached_tokens": prefill.cached_tokens}
+        if decode:
+            stats["rate"] = decode.rate
+        return stats
+
+
+def _tick(bar: Bar, done: int, elapsed: float) -> str:
+    total = len(bar.sizes)
+    percent = 100 * done // total
+    left = elapsed / done * (total - done) if done else 0.0
+    rate = f"{done / elapsed:5.2f}it/s" if done and elapsed else "?it/s"
+    clock = f"[{_clock(elapsed)}<{_clock(left) if done else '?'}, {rate}]"
+    if bar.weights:
+        return f"{bar.label}: {percent:3}% Completed | {done}/{total} {clock}"
+    size = bar.sizes[min(done, total - 1)]
+    return (
+        f"{bar.label.format(size=size)} {percent:3}%|{'█' * (done * 10 // total):10}| {done}/{total} {clock}".lstrip()
+    )
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60:02}:{int(seconds) % 60:02}"
