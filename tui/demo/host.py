@@ -104,7 +104,7 @@ def prepare(folder: Path) -> Path:
 
 
 def serve(folder: Path, servers: int = 4, speed: float = 1.0) -> None:
-    """Keep a host up until interrupted (SIGINT or SIGTERM), with its files in ``folder``; they are removed at the end."""
+    """Keep a host up until interrupted (SIGINT or SIGTERM), its files in ``folder`` for as long."""
     import signal
 
     def interrupted(number: int, frame: object) -> None:

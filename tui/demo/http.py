@@ -70,8 +70,10 @@ async def read_request(reader: asyncio.StreamReader) -> Asked | None:
 async def write_answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
     """Send ``answer`` and close. Raises ``ConnectionError`` when the client left."""
     length = "" if answer.stream else f"Content-Length: {len(answer.body)}\r\n"
-    head = f"HTTP/1.1 {answer.reason}\r\nserver: uvicorn\r\ncontent-type: {answer.kind}\r\n{length}connection: close\r\n\r\n"
-    writer.write(head.encode("latin-1") + answer.body)
+    head = (
+        f"HTTP/1.1 {answer.reason}\r\nserver: uvicorn\r\ncontent-type: {answer.kind}\r\n{length}connection: close\r\n"
+    )
+    writer.write(head.encode("latin-1") + b"\r\n" + answer.body)
     await writer.drain()
     if answer.stream:
         async for piece in answer.stream:

@@ -128,11 +128,13 @@ LOADING: Mapping[str, Rows] = {
         ("0.4.4", "Capture {word}cuda graph begin. This can take up to several minutes. avail mem={avail:.2f} GB"),
         (
             "0.5.14",
-            "Capture {part} CUDA graph begin. backend=full, num_tokens_per_bs={width}, bs={bs}, avail mem={avail:.2f} GB",
+            "Capture {part} CUDA graph begin. backend=full, num_tokens_per_bs={width}, bs={bs}, "
+            "avail mem={avail:.2f} GB",
         ),
         (
             "0.5.16",
-            "Capture {part} CUDA graph begin. backend=full, num_tokens_per_req={width}, bs={bs}, avail mem={avail:.2f} GB",
+            "Capture {part} CUDA graph begin. backend=full, num_tokens_per_req={width}, bs={bs}, "
+            "avail mem={avail:.2f} GB",
         ),
         (
             "0.5.22",
@@ -145,15 +147,18 @@ LOADING: Mapping[str, Rows] = {
         ("0.4.1", "Capture {word}cuda graph end. Time elapsed: {elapsed:.2f} s"),
         (
             "0.4.4",
-            "Capture {word}cuda graph end. Time elapsed: {elapsed:.2f} s. avail mem={avail:.2f} GB. mem usage={used:.2f} GB.",
+            "Capture {word}cuda graph end. Time elapsed: {elapsed:.2f} s. avail mem={avail:.2f} GB. "
+            "mem usage={used:.2f} GB.",
         ),
         (
             "0.4.6.post5",
-            "Capture {word}cuda graph end. Time elapsed: {elapsed:.2f} s. mem usage={used:.2f} GB. avail mem={avail:.2f} GB.",
+            "Capture {word}cuda graph end. Time elapsed: {elapsed:.2f} s. mem usage={used:.2f} GB. "
+            "avail mem={avail:.2f} GB.",
         ),
         (
             "0.5.14",
-            "Capture {part} CUDA graph end. elapsed={elapsed:.2f} s, mem usage={used:.2f} GB, avail mem={avail:.2f} GB.",
+            "Capture {part} CUDA graph end. elapsed={elapsed:.2f} s, mem usage={used:.2f} GB, "
+            "avail mem={avail:.2f} GB.",
         ),
         (
             "0.5.22",
@@ -190,7 +195,8 @@ POOLS: Mapping[str, Rows] = {
         ("0.4.4", "KV Cache is allocated. #tokens: {tokens}, K size: {half:.2f} GB, V size: {half:.2f} GB"),
         (
             "0.5.13",
-            "KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens}, K size: {half:.2f} GB, V size: {half:.2f} GB",
+            "KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens}, "
+            "K size: {half:.2f} GB, V size: {half:.2f} GB",
         ),
     ),
     "mamba": (

@@ -16,14 +16,14 @@ _GRACE_SECONDS = 2.0
 def children_of() -> dict[int, list[tuple[int, str]]]:
     """Parent → (pid, state) of every process that can be seen."""
     found: dict[int, list[tuple[int, str]]] = {}
-    for entry in os.listdir("/proc"):
-        if not entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
             continue
         try:
-            fields = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
         except OSError:
             continue  # it is gone
-        found.setdefault(int(fields[1]), []).append((int(entry), fields[0]))
+        found.setdefault(int(fields[1]), []).append((int(entry.name), fields[0]))
     return found
 
 
@@ -72,6 +72,13 @@ def _reap_all() -> None:
         return
 
 
+def _reap(pid: int) -> None:
+    try:
+        os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return
+
+
 async def reap_orphans(own: Set[int]) -> None:
     """Reap what was left to this process by parents that died. ``own``: children that somebody else waits for.
 
@@ -81,9 +88,6 @@ async def reap_orphans(own: Set[int]) -> None:
     while True:
         zombies = {pid for pid, state in children_of().get(os.getpid(), []) if state == "Z"} - own
         for pid in zombies & seen:
-            try:
-                os.waitpid(pid, os.WNOHANG)
-            except ChildProcessError:
-                continue
+            _reap(pid)
         seen = zombies
         await asyncio.sleep(_LOOK_SECONDS)

@@ -12,7 +12,10 @@ from tui.demo.answers import Figures
 from tui.demo.process import Channel, Message
 
 _BLOCK_CHARS = 256  # characters of a block of 64 tokens
-_WORDS = ["the", "cache", "holds", "what", "was", "read", "before", "so", "a", "prompt", "that", "begins", "alike", "need", "not", "be", "computed", "again", "and", "the", "state", "of", "each", "layer", "waits", "in", "host", "memory", "until", "a", "request", "asks", "for", "it"]
+_WORDS = (
+    "the", "cache", "holds", "what", "was", "read", "before", "so", "a", "prompt", "that", "begins", "alike", "need",
+    "not", "be", "computed", "again", "and", "its", "state", "waits", "in", "host", "memory",
+)  # fmt: skip
 
 
 class Requests:

@@ -87,7 +87,7 @@ class Shells:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def _end(shell: asyncio.subprocess.Process, outputs: asyncio.Future[list[None]]) -> int:
+async def _end(shell: asyncio.subprocess.Process, outputs: asyncio.Future[tuple[None, None]]) -> int:
     """All output, then the status."""
     await outputs
     return await shell.wait()

@@ -163,7 +163,7 @@ class Startup:
         yield from self._line(POOLS, "tree", hybrid=True, hicache=bool(gigabytes))
 
     def _split(self, gigabytes: int) -> tuple[int, int]:
-        """``--hicache-size`` counts for each pool up to 0.5.16 and is divided between the pools since 0.5.17. In bytes."""
+        """``--hicache-size`` in bytes for KV and Mamba: for each up to 0.5.16, divided between them since 0.5.17."""
         if not self.dialect.since("0.5.17"):
             return gigabytes * GB, gigabytes * GB
         kv = self.scenario.tokens * QWEN.kv_per_token

@@ -71,7 +71,7 @@ _WAITING: tuple[Frame, ...] = (
 )
 
 
-def rank_died(dialect: Dialect, error: str | None) -> str:
+def rank_died(error: str | None) -> str:
     """What the main process dies of when a scheduler is gone before it was ready."""
     first = written(_WAITING[2:], "EOFError")
     if error is None:
