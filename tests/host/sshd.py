@@ -44,7 +44,7 @@ class Sshd:
 
     def sessions(self) -> list[int]:
         """Process ids of the sshd processes below this one: one or two per connection."""
-        return [pid for pid in _descendants(self.process.pid) if _name(pid).startswith("sshd")]
+        return [pid for pid in descendants(self.process.pid) if _name(pid).startswith("sshd")]
 
     def kill_sessions(self, number: int = signal.SIGKILL) -> int:
         """End every connection from the server's side; how many processes that took."""
@@ -70,7 +70,7 @@ def _name(pid: int) -> str:
         return ""
 
 
-def _descendants(root: int) -> list[int]:
+def descendants(root: int) -> list[int]:
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         try:

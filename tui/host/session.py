@@ -100,9 +100,10 @@ class Session:
     def _no_agent(self, what: str) -> HostError:
         words = self._channel.last_words()
         if source.NO_PYTHON in words:
+            tried = words.rpartition(source.NO_PYTHON)[2].split()
             return HostError(
                 HostErrorKind.NO_PYTHON,
-                f"{self.name}: there is no Python 3 on the host.",
+                f"{self.name}: there is no Python on the host (tried {', '.join(tried)}).",
                 "Install Python 3.8 or newer there, or set `python` of the host to its path.",
             )
         noise = bytes(self._noise).decode("utf-8", "replace").strip()

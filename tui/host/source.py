@@ -58,5 +58,5 @@ def command(mark: str, python: str | None = None) -> str:
     names = " ".join(candidates(python))
     return (
         f"exec /bin/sh -c 'for p in {names}; do command -v $p >/dev/null 2>&1 && "
-        f'exec $p -ISBu -c "{_BOOTSTRAP}" {mark}; done; echo {NO_PYTHON} >&2; exit 127\''
+        f'exec $p -ISBu -c "{_BOOTSTRAP}" {mark}; done; echo {NO_PYTHON} {names} >&2; exit 127\''
     )

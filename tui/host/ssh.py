@@ -140,7 +140,7 @@ class _Dialer:
 
     def _arguments(self, target: Target, final: bool) -> dict[str, Any]:
         """Only what the profile says; the rest is ~/.ssh/config's."""
-        arguments: dict[str, Any] = {"host": target.host}
+        arguments: dict[str, Any] = {"host": target.host, "config": ()}  # (): the default files
         if target.port is not None:
             arguments["port"] = target.port
         if target.user is not None:

@@ -1,0 +1,176 @@
+"""Nothing that happens to the link harms a server or loses a byte of its log."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.host import links
+from tests.host.links import Ear, agent_pid, follow, kill_now, opened, python, ssh_host
+from tests.host.sshd import Sshd, start_sshd
+from tui.host import session
+from tui.host.api import HostError, HostErrorKind, LinkLost, LinkUp, RunEnded
+from tui.host.link import HostLink
+
+# about 3 MB in three seconds, of bytes that would show any shift
+WRITER = """
+import sys, time
+for i in range(300):
+    sys.stdout.buffer.write((b"%07d " % i) * 1250 + "ü☃\\n".encode())
+    sys.stdout.buffer.flush()
+    time.sleep(0.01)
+"""
+WHOLE = b"".join((b"%07d " % i) * 1250 + "ü☃\n".encode() for i in range(300))
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Try again sooner than people would."""
+    from tui.host import link
+
+    monkeypatch.setattr(link, "FIRST_RETRY_SECONDS", 0.05)
+
+
+async def test_a_log_is_whole_after_sshd_sessions_were_killed(server: Sshd, tmp_path: Path) -> None:
+    dice = random.Random(7)
+    async with opened(ssh_host(server, tmp_path / "state")) as link:
+        ear = Ear(link)
+        run = await follow(link, python(WRITER))
+        for drop in range(6):
+            await ear.until(lambda: len(ear.logs.get(run.run, b"")) > len(WHOLE) * dice.uniform(0.6, 1) * drop / 7)
+            ups = len(ear.of(LinkUp))
+            assert server.kill_sessions(dice.choice([signal.SIGKILL, signal.SIGTERM]))
+            await ear.until(lambda ups=ups: len(ear.of(LinkUp)) > ups)  # type: ignore[misc]  # a lambda's default
+        assert await ear.log_of_size(run.run, len(WHOLE)) == WHOLE
+        assert (await ear.ended(run.run)).exit is not None
+        assert len(ear.of(LinkLost)) >= 6
+        assert not any(lost.final for lost in ear.of(LinkLost))
+    assert Path(run.log).read_bytes() == WHOLE
+
+
+async def test_a_log_is_whole_after_agents_were_killed(local: HostLink) -> None:
+    ear = Ear(local)
+    run = await follow(local, python(WRITER))
+    for drop in range(12):
+        await ear.until(lambda: len(ear.logs.get(run.run, b"")) > len(WHOLE) * drop / 13)  # noqa: B023
+        ups = len(ear.of(LinkUp))
+        kill_now(agent_pid(local))
+        await ear.until(lambda: len(ear.of(LinkUp)) > ups)  # noqa: B023
+    assert await ear.log_of_size(run.run, len(WHOLE)) == WHOLE
+    assert (await ear.ended(run.run)).exit is not None
+
+
+async def test_an_end_during_an_outage_is_told_afterwards(local: HostLink) -> None:
+    ear = Ear(local)
+    run = await follow(local, python("import time; print('up', flush=True); time.sleep(600)"))
+    await ear.log_until(run.run, b"up\n")
+    kill_now(agent_pid(local))
+    assert run.pid
+    os.kill(run.pid, signal.SIGTERM)
+    ended = await ear.ended(run.run)
+    assert ended.exit and ended.exit.signal == "SIGTERM"
+
+
+async def test_a_hung_agent_is_noticed(local: HostLink, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "PING_SECONDS", 0.2)
+    monkeypatch.setattr(session, "SILENCE_SECONDS", 1.0)
+    assert 2.0 + 12.0 < 20.0  # what the product promises, with its own settings
+    ear = Ear(local)
+    kill_now(agent_pid(local))  # a fresh agent pings at the test's pace
+    await ear.until(lambda: len(ear.of(LinkUp)) == 1)
+    stopped = agent_pid(local)
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        await ear.until(lambda: len(ear.of(LinkUp)) == 2)
+        assert "no answer for 1 s" in ear.of(LinkLost)[1].error.message
+        assert await local.runs() == []
+    finally:
+        kill_now(stopped)
+
+
+async def test_requests_in_flight_fail_with_the_link(local: HostLink) -> None:
+    import asyncio
+
+    ear = Ear(local)
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+    run = await follow(local, python(code))
+    await ear.log_until(run.run, b"up\n")
+    killing = asyncio.create_task(local.kill(run.run, 60))
+    await asyncio.wait([killing], timeout=0.2)
+    kill_now(agent_pid(local))
+    with pytest.raises(HostError) as found:
+        await killing
+    assert found.value.kind is HostErrorKind.UNREACHABLE
+
+
+async def test_no_second_try_after_a_refused_login(server: Sshd, tmp_path: Path) -> None:
+    async with opened(ssh_host(server, tmp_path / "state")) as link:
+        ear = Ear(link)
+        (server.folder / "authorized_keys").write_text("")
+        server.kill_sessions()
+        await ear.until(lambda: any(lost.final for lost in ear.of(LinkLost)))
+        last = ear.of(LinkLost)[-1]
+        assert (last.error.kind, last.retry_in) == (HostErrorKind.LOGIN_REFUSED, None)
+        with pytest.raises(HostError, match="not connected"):
+            await link.runs()
+        (server.folder / "authorized_keys").write_text((server.folder / "id.pub").read_text())
+        assert (await link.open()).python
+        assert len(ear.of(LinkUp)) == 1
+
+
+async def test_sshd_comes_back_after_a_while(server: Sshd, tmp_path: Path) -> None:
+    async with opened(ssh_host(server, tmp_path / "state")) as link:
+        ear = Ear(link)
+        run = await follow(link, python("import time; time.sleep(600)"))
+        server.stop()
+        await ear.until(lambda: len(ear.of(LinkLost)) >= 3)
+        waits = [lost.retry_in or 0.0 for lost in ear.of(LinkLost)]
+        assert waits[2] > waits[0]
+        again = start_sshd(server.folder, port=server.port)
+        try:
+            await ear.until(lambda: len(ear.of(LinkUp)) == 1)
+            assert (await link.kill(run.run, 5)).left == ()
+            await ear.until(lambda: len(ear.of(RunEnded)) == 1)
+        finally:
+            again.kill_sessions()
+            server.process = again.process
+
+
+async def test_the_agent_leaves_with_its_channel(server: Sshd, tmp_path: Path) -> None:
+    import asyncio
+
+    async with opened(ssh_host(server, tmp_path / "state")) as link:
+        await link.runs()
+        below = [pid for pid in links_below(server) if pid not in server.sessions()]
+        assert len(below) == 1
+        server.kill_sessions()
+        async with asyncio.timeout(5):
+            while links.is_running(below[0]):
+                await asyncio.sleep(0.005)
+
+
+async def test_the_agent_leaves_when_nobody_speaks(tmp_path: Path) -> None:
+    """A black hole: the channel stands, but nothing comes."""
+    import asyncio
+
+    from tui.host.channel import PipeChannel
+    from tui.host.source import blob, command
+
+    channel = await PipeChannel.open(command("HA00"))
+    while b"HA00" not in await channel.read(4096):
+        pass
+    channel.write(blob({"state_dir": str(tmp_path), "silence": 0.4}))
+    assert b"hello" in await channel.read(65536)
+    async with asyncio.timeout(10):
+        assert await channel.read(65536) == b""
+    await channel.close()
+
+
+def links_below(server: Sshd) -> list[int]:
+    from tests.host.sshd import descendants
+
+    return descendants(server.process.pid)
