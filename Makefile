@@ -70,5 +70,5 @@ $(STAMP): pyproject.toml constraints.txt
 		fi; \
 	done; \
 	echo 'no Python 3.11 or newer among: $(PYTHONS). Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 1
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --no-input -c constraints.txt -e '.[dev,png]'
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq --no-input -c constraints.txt -e '.[dev,png]'
 	@touch $@

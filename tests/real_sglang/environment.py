@@ -78,7 +78,7 @@ def build(target: Path, python: Path) -> None:
     run("a virtual environment", [sys.executable, "-m", "venv", str(target)])
     require_cpu_torch(python)
     for step in STEPS:
-        run(f"pip install {' '.join(step)}", [str(python), "-m", "pip", "install", "--no-input", "--quiet", *step])
+        run(f"pip install {' '.join(step)}", [str(python), "-m", "pip", "install", "--no-input", "-qq", *step])
     found = run("importing sglang", [str(python), "-c", CHECK], server_env())
     (target / MARK).write_text(found)
     say(f"sglang, torch {found.strip()}: built in {time.monotonic() - began:.0f} s")
