@@ -38,7 +38,7 @@ class FixedSource:
     version: int = 0
     time: float = NOW
     acted: list[Action] = field(default_factory=list)
-    outcome: Outcome = Outcome(True, "done")
+    outcome: Outcome = field(default_factory=lambda: Outcome(True, "done"))
 
     def states(self) -> tuple[ServerState, ...]:
         return self.servers
@@ -200,8 +200,10 @@ LINES = {
         "\rLoading safetensors checkpoint shards:   0% Completed | 0/14 [00:00<?, ?it/s]"
         "\rLoading safetensors checkpoint shards:  50% Completed | 7/14 [00:10<00:10, 1.5s/it]"
         "\rLoading safetensors checkpoint shards: 100% Completed | 14/14 [00:21<00:00, 1.5s/it]",
-        "[2025-11-30 02:34:33] Load weight end. elapsed=21.40 s, type=Qwen3_6ForCausalLM, avail mem=40.11 GB, mem usage=54.30 GB.",
-        "[2025-11-30 02:34:33] Mamba Cache is allocated. max_mamba_cache_size: 48, conv_state size: 0.18GB, ssm_state size: 9.20GB ",
+        "[2025-11-30 02:34:33] Load weight end. elapsed=21.40 s, type=Qwen3_6ForCausalLM, avail mem=40.11 GB, "
+        "mem usage=54.30 GB.",
+        "[2025-11-30 02:34:33] Mamba Cache is allocated. max_mamba_cache_size: 48, conv_state size: 0.18GB, "
+        "ssm_state size: 9.20GB ",
         "[2025-11-30 02:34:34] KV Cache is allocated. #tokens: 147456, K size: 4.51 GB, V size: 4.51 GB",
         "[2025-11-30 02:34:34] Memory pool end. avail mem=21.71 GB",
         "[2025-11-30 02:34:34] Capture cuda graph begin. This can take up to several minutes. avail mem=21.70 GB",
@@ -225,8 +227,8 @@ LINES = {
 
 def decode_line(second: int, rate: float) -> str:
     return (
-        f"[2025-11-30 02:36:{second % 60:02d}] Decode batch, #running-req: 48, #full token: 117964, full token usage: 0.81, "
-        f"mamba num: 30, mamba usage: 0.62, cuda graph: True, gen throughput (token/s): {rate:.2f}, #queue-req: 12"
+        f"[2025-11-30 02:36:{second % 60:02d}] Decode batch, #running-req: 48, #full token: 117964, "
+        f"full token usage: 0.81, mamba num: 30, mamba usage: 0.62, cuda graph: True, gen throughput (token/s): {rate:.2f}, #queue-req: 12"
     )
 
 

@@ -24,6 +24,14 @@ class Act:
     changes: bool = False
     group: str = "Servers"
 
+    @property
+    def palette(self) -> bool:
+        """Whether it makes sense in the palette."""
+        return self.id not in _KEYS_ONLY
+
+
+_TEXTUALS_OWN = frozenset({"command_palette", "next_panel", "jump"})
+_KEYS_ONLY = _TEXTUALS_OWN | {"up", "down", "back"}
 
 ACTS: tuple[Act, ...] = (
     Act("launch", "l", "l", "launch", "Launch the selected server", foot=3, changes=True),
@@ -83,8 +91,6 @@ ACTS: tuple[Act, ...] = (
     Act("back", "escape", "Esc", "back", "Back to the board", group="View"),
     Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", foot=1, group="View"),
 )
-
-_TEXTUALS_OWN = frozenset({"command_palette", "next_panel", "jump"})
 BY_ID = {act.id: act for act in ACTS}
 
 

@@ -10,6 +10,7 @@ from rich.markup import escape
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
+from textual.command import Provider
 from textual.containers import Container
 from textual.css.query import NoMatches
 from textual.widgets import Input
@@ -34,6 +35,13 @@ _EVERY = 3
 _ALIVE = (Phase.STARTING, Phase.READY, Phase.STOPPING)
 
 
+def _commands() -> type[Provider]:
+    """The palette's commands, loaded when it is opened."""
+    from tui.view.screens.palette import Commands
+
+    return Commands
+
+
 class HcsApp(App[None]):
     """``on_ready`` is called once after the first paint: what is heavy starts there.
 
@@ -42,7 +50,7 @@ class HcsApp(App[None]):
 
     CSS_PATH = "app.tcss"
     TITLE = "hcs-tui"
-    ENABLE_COMMAND_PALETTE = True
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_commands}
     BINDINGS: ClassVar[list[BindingType]] = [*actions.bindings()]
 
     def __init__(
@@ -367,7 +375,7 @@ class HcsApp(App[None]):
 
         self.push_screen(Help())
 
-    def action_back(self) -> None:
+    async def action_back(self) -> None:
         if self.query_one("#search", Input).has_class("open"):
             self._close_search()
             self.query_one(LogPane).search("")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Container
+from textual.widget import Widget
 
 from tui.fleet.api import HostState
 from tui.view.draw import board, caches, head, timeline
@@ -86,7 +87,7 @@ class Caches(Sheet, can_focus=True):
 class Panel(Container):
     """A border with a title around one sheet, and what else belongs to it."""
 
-    def __init__(self, sheet: Sheet, *more: Sheet, title: str, id: str) -> None:
+    def __init__(self, sheet: Sheet, *more: Widget, title: str, id: str) -> None:
         super().__init__(id=id, classes="panel")
         self.sheet = sheet
         self._more = more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from rich.segment import Segment
@@ -56,7 +57,7 @@ class Sheet(Widget, can_focus=False):
     def inks(self) -> Inks:
         """The styles of the app's present theme."""
         if self._inks is None:
-            self._inks = Inks(self.app.current_theme)
+            self._inks = Inks(self.app.current_theme, grey=bool(os.environ.get("NO_COLOR")))
         return self._inks
 
     def notify_style_update(self) -> None:

@@ -33,8 +33,8 @@ def snapshot(
 ) -> Snapshot:
     """Draw ``source`` once. The same states and ``source.now()`` give the same bytes.
 
-    ``size`` is columns × rows; ``view`` is one of ``VIEWS``; ``selected`` is the server whose details are shown (else the
-    first that needs attention). Raises ``ValueError`` for an unknown view. Not to be called from a running event loop.
+    ``size`` is columns × rows; ``view`` is one of ``VIEWS``; ``selected`` is the server whose details are shown (else
+    one that starts or failed). Raises ``ValueError`` for an unknown view. Not to be called from a running event loop.
     """
     return asyncio.run(take(source, size=size, theme=theme, view=view, selected=selected))
 
@@ -65,8 +65,8 @@ async def take(
         return Snapshot(_titled(app.export_screenshot(title="hcs-tui"), source.title), screen_text(app))
 
 
-def screen_text(app: App[object]) -> str:
-    """The text on the screen, row by row. Textual has no public way to read it: the one place that uses the compositor."""
+def screen_text(app: App[None]) -> str:
+    """The text on the screen, row by row. Textual has no public way to read it: only here the compositor is used."""
     strips = app.screen._compositor.render_strips(app.size)
     return "".join("".join(segment.text for segment in strip).rstrip() + "\n" for strip in strips)
 

@@ -34,7 +34,7 @@ class Watchdog:
             self._poll.register(stdin.fileno(), 0)
 
     def gone(self) -> bool:
-        """Whether there is nobody left to draw for: the terminal hung up, or, without one (a browser), the parent ended."""
+        """Whether nobody is left to draw for: the terminal hung up, or, without one (a browser), the parent ended."""
         if self._poll is None:
             return os.getppid() != self._parent
         return any(flags & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, flags in self._poll.poll(0))

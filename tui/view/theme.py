@@ -6,7 +6,6 @@ An ink is a name that a drawing uses; several may be joined by spaces (``"bad bo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 from rich.style import Style
 from textual.color import Color
@@ -86,12 +85,14 @@ THEMES = (_theme(DARK, _DARK, True), _theme(LIGHT, _LIGHT, False))
 
 
 class Inks:
-    """The styles of one theme's inks, on its ground."""
+    """The styles of one theme's inks, on its ground; as greys where colours are not wanted."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, grey: bool = False) -> None:
         base = PALETTES[DARK if theme.dark else LIGHT]
         own = {key.removeprefix("hcs-"): value for key, value in theme.variables.items() if key.startswith("hcs-")}
         self._palette = {**base, **(own or _from_theme(theme))}
+        if grey:
+            self._palette = {ink: Color.parse(colour).monochrome.hex for ink, colour in self._palette.items()}
         self.ground = Style.parse(f"{self._palette['text']} on {self._palette['ground']}")
         self._made: dict[str, Style] = {}
 
@@ -139,12 +140,6 @@ def _from_theme(theme: Theme) -> dict[str, str]:
         "key": theme.warning,
     }
     return {ink: colour for ink, colour in named.items() if colour and colour.startswith("#")}
-
-
-@cache
-def inks_named(name: str) -> Inks:
-    """The inks of one of our own themes."""
-    return Inks(next(theme for theme in THEMES if theme.name == name))
 
 
 def theme_name(word: str) -> str:

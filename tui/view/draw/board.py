@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from tui.sglang.model import Phase, Sample, Stage
 from tui.view.draw import meter, units
-from tui.view.draw.row import Row, Span, cell, fit, join, spread, width
+from tui.view.draw.row import Row, Span, cell, clip, fit, join, spread, width
 from tui.view.glance import GLYPHS, STAGE_NAMES, Glance, pinning, stage_age
 
 INKS: dict[Phase, str] = {
@@ -65,9 +67,20 @@ def _body(glance: Glance, room: int, shown: Sequence[_Column]) -> Row:
         case Phase.STARTING:
             return join([marks, starting(glance, room - width(marks))])
         case Phase.FAILED:
-            return join([marks, [Span(glance.reason or "no reason found in its log", "text")]])
+            return join([marks, _reason(glance, room - width(marks) - (2 if marks else 0))])
         case _:
             return join([marks, [Span(_quiet(glance), "muted")]])
+
+
+def _reason(glance: Glance, room: int) -> Row:
+    """Why it failed; where that is too long its middle is cut, and what to do about it stays."""
+    what, arrow, remedy = (glance.reason or "no reason found in its log").rpartition(" → ")
+    what = what or remedy
+    if not arrow:
+        return [Span(clip(what, room))]
+    tail = f" → {remedy}"
+    left = room - cell_len(tail)
+    return [Span(clip(what, left)), Span(tail, "accent")] if left >= 16 else [Span(clip(what, room))]
 
 
 def _with_marks(marks: Row, figures: Row, room: int) -> Row:

@@ -11,7 +11,6 @@ from tui.view.draw.board import kind_ink
 from tui.view.draw.row import Row, Span, cell, fit, flow, width
 from tui.view.glance import BYTES_PER_GB, Glance
 
-
 _KIND = 8  # columns of a kind's name
 _LABEL = 8
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tui.view.draw.row import Row, Span
 
 _LEVELS = "▁▂▃▄▅▆▇"
+_HEADROOM = 1.17  # the largest value is not drawn to the brim, so that rows stay apart
 
 
 def bar(ratio: float, columns: int, ink: str = "accent") -> Row:
@@ -33,6 +34,6 @@ def spark(values: Sequence[float | None], columns: int, ink: str = "accent", top
         return []
     values = values[-columns:]
     known = [v for v in values if v is not None]
-    high = top if top else max(known, default=0.0)
-    drawn = "".join(" " if v is None else "▁" if high <= 0 else level(v / high * 0.999) for v in values)
+    high = top if top else max(known, default=0.0) * _HEADROOM
+    drawn = "".join(" " if v is None else "▁" if high <= 0 else level(v / high) for v in values)
     return [Span(drawn.rjust(columns), ink)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tui.sglang.model import Exit, Phase, Stage
-from tui.view.draw import meter, units
+from tui.view.draw import units
 from tui.view.draw.row import Row, Span, cell, fit, flow, wrap
 from tui.view.glance import STAGE_NAMES, Glance, stage_age
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tui.sglang.mask import mask
+from tui.sglang.mask import mask, mask_text
 
 MAX_BYTES = 16 * 1024
 """The most of one line that is ever looked at."""
@@ -13,7 +13,7 @@ _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[PX^_][^\x1b]{0,4096}(?:\x1b\\)?|[ -/]*[0-~])?"
 )
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u061c\ufeff\ufff9-\uffff\U000e0000-\U000e0fff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u061c\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 _GLUED = re.compile(r"(?<=[^\s])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
@@ -25,12 +25,14 @@ def shown(raw: bytes) -> tuple[str, ...]:
     """
     if len(raw) > MAX_BYTES:
         raw = raw[-MAX_BYTES:] if b"\r" in raw[-MAX_BYTES:-1] else raw[:MAX_BYTES]
+    if b"\x1b" not in raw:
+        raw = mask(raw)
     text = raw.decode("utf-8", "replace")
-    if "\r" in text:
-        text = _newest(text)
-        parts = _GLUED.split(text, maxsplit=1)
-        return tuple(_safe(part) for part in parts)
-    return (_safe(text),)
+    if "\x1b" in text:
+        text = mask_text(_ANSI.sub("", text))
+    if "\r" not in text:
+        return (_safe(text),)
+    return tuple(_safe(part) for part in _GLUED.split(_newest(text), maxsplit=1))
 
 
 def _newest(text: str) -> str:
@@ -40,6 +42,4 @@ def _newest(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    if "\x1b" in text:
-        text = _ANSI.sub("", text)
-    return _UNSAFE.sub("", mask(text).expandtabs(8)) if not text.isascii() or not text.isprintable() else mask(text)
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub("", text.expandtabs(8))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import ClassVar
 
 from textual import events
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 
 from tui.view.draw.row import Row, Span
 from tui.view.log.clean import shown
@@ -19,7 +20,7 @@ from tui.view.sheet import Sheet
 class LogPane(Sheet, can_focus=True):
     """One server's log. ``show`` chooses whose; places, filter and wrap are remembered per server."""
 
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll(-1)", show=False),
         Binding("down,j", "scroll(1)", show=False),
         Binding("left", "shift(-8)", show=False),

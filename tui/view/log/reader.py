@@ -146,6 +146,9 @@ class LogReader:
                 self.sub += 1
             else:
                 self.top, self.sub = self.top + 1, 0
+        if self._bottom_seen():
+            self.follow()
+            return
         gone = self.window.trim_above(len(self.window.lines) - max(0, self.top - 3 * self.rows - _SPARE))
         self.top -= gone
 

@@ -64,7 +64,7 @@ class Window:
         return _last_break(self.file, self.high) is None
 
     def more_above(self, wanted: int, budget: int = BUDGET) -> int:
-        """Put up to ``wanted`` or a few more lines in front; how many it became. Zero and not ``at_start``: call again."""
+        """Put ``wanted`` or some more lines in front; how many it became. Zero and not ``at_start``: call again."""
         got = 0
         while got < wanted and self.low > 0 and budget > 0:
             start = max(0, self.low - BLOCK)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual_plotext import PlotextPlot
@@ -34,9 +34,9 @@ PLOTS: tuple[tuple[str, str, Of], ...] = (
 
 
 class Charts(Screen[None]):
-    """A chart per figure, a line per server; at most six servers, the selected one among them. Redrawn once a second."""
+    """A chart per figure, a line per server; at most six servers, the selected one first. Redrawn once a second."""
 
-    BINDINGS = [Binding("c,escape", "dismiss", "back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("c,escape", "dismiss", "back")]
     CSS = """
     Charts { layout: vertical; }
     Charts #rate-panel { height: 3fr; }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
@@ -28,7 +30,7 @@ def question(chosen: Glance, becomes: str) -> str:
 class Confirm(ModalScreen[bool]):
     """``y`` or the button says yes; Enter stands on no; Esc and ``n`` say no."""
 
-    BINDINGS = [
+    BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),
         Binding("n,escape", "answer(False)", "no"),
         Binding("left,right", "app.focus_next", show=False),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from itertools import groupby
+from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -17,7 +18,7 @@ from tui.view.actions import ACTS
 class Help(ModalScreen[None]):
     """All keys, grouped. Any of Esc, ``?`` and ``q`` closes it."""
 
-    BINDINGS = [Binding("escape,question_mark,q", "dismiss", "close")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="dialog") as dialog:

@@ -1,0 +1,359 @@
+"""Each action of the running dashboard, by its key."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.view.sources import NOW, FixedSource, decode_line, many
+from tui.fleet.api import HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
+from tui.view.actions import ACTS, BY_ID, key_table
+from tui.view.app import HcsApp
+from tui.view.log.pane import LogPane
+from tui.view.panels import Board
+from tui.view.screens.charts import Charts
+from tui.view.screens.confirm import Confirm
+from tui.view.screens.help import Help
+from tui.view.snapshot import screen_text
+
+Screen = Callable[[], str]
+
+
+@asynccontextmanager
+async def running(
+    source: FixedSource, *, size: tuple[int, int] = (120, 36), frozen: bool = True
+) -> AsyncIterator[tuple[HcsApp, Pilot[None]]]:
+    app = HcsApp(source, frozen=frozen)
+    app.animation_level = "none"
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.pause()
+        yield app, pilot
+
+
+async def until(condition: Callable[[], bool], pilot: Pilot[None], seconds: float = 10) -> None:
+    """Let the app run until ``condition`` holds."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await pilot.pause(0.02)
+
+
+async def test_selection_by_arrows_letters_digits_and_mouse(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        assert app.selected == "gpu0"
+        await pilot.press("down", "j")
+        assert app.selected == "gpu2"
+        await pilot.press("k", "up", "up")
+        assert app.selected == "gpu0"
+        await pilot.press("4")
+        assert app.selected == "gpu3"
+        await pilot.press("9")
+        assert app.selected == "gpu3"
+        await pilot.click(Board, offset=(10, 1))
+        assert app.selected == "gpu1"
+        await pilot.pause()
+        assert "gpu1 · log" in screen_text(app)
+
+
+async def test_launch_and_smoke_test_are_sent(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("l", "2", "t")
+        assert source.acted == [Launch("gpu0"), SmokeTest("gpu1")]
+
+
+async def test_reconnect_names_the_host(source: FixedSource) -> None:
+    async with running(source) as (_, pilot):
+        await pilot.press("r")
+        assert source.acted == [Reconnect("box")]
+
+
+async def test_kill_asks_and_names_what_ends(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("K")
+        text = screen_text(app)
+        assert "Kill gpu0?" in text and "gpu0 on box, ready for 1h02" in text and "48 running requests are lost" in text
+        await pilot.press("y")
+        assert source.acted == [Kill("gpu0")]
+
+
+@pytest.mark.parametrize("keys", [["enter"], ["escape"], ["n"], ["K", "enter"]])
+async def test_kill_never_happens_by_accident(source: FixedSource, keys: list[str]) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("K", *keys)
+        assert source.acted == []
+        assert not isinstance(app.screen, Confirm)
+
+
+async def test_kill_by_its_button(source: FixedSource) -> None:
+    async with running(source) as (_, pilot):
+        await pilot.press("K", "tab", "enter")
+        assert source.acted == [Kill("gpu0")]
+        await pilot.press("K")
+        await pilot.click("#yes")
+        assert source.acted == [Kill("gpu0"), Kill("gpu0")]
+
+
+async def test_relaunch_asks_only_where_something_ends(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("R")
+        assert isinstance(app.screen, Confirm) and source.acted == []
+        await pilot.press("y", "4", "R")
+        assert source.acted == [Relaunch("gpu0"), Relaunch("gpu3")]
+
+
+async def test_read_only_changes_nothing(source: FixedSource) -> None:
+    source.read_only = True
+    async with running(source) as (app, pilot):
+        await pilot.press("l", "R", "K")
+        assert source.acted == [] and not isinstance(app.screen, Confirm)
+        text = screen_text(app)
+        assert "read-only" in text and "K kill" not in text
+        await pilot.press("t")
+        assert source.acted == [SmokeTest("gpu0")]
+
+
+async def test_what_became_of_an_action_is_said(source: FixedSource) -> None:
+    source.outcome = Outcome(False, "gpu0: port 30000 is taken by pid 12 [nginx]")
+    async with running(source, frozen=False) as (app, pilot):
+        await pilot.press("l")
+        await until(lambda: "[nginx]" in screen_text(app), pilot)
+
+
+async def test_a_growing_log_and_new_states_are_shown(source: FixedSource) -> None:
+    async with running(source, frozen=False) as (app, pilot):
+        path = source.logs["gpu0"]
+        with path.open("a") as file:
+            file.write("[2025-11-30 02:37:00] a new line [with brackets]\n")
+        await until(lambda: "a new line [with brackets]" in screen_text(app), pilot)
+        source.change(
+            "gpu1", log=replace(source.servers[1].log, latest=replace(source.servers[1].log.latest, generate=77.0))
+        )  # type: ignore[type-var]  # there is one
+        await until(lambda: "77.0 tok/s" in screen_text(app), pilot)
+
+
+async def test_scrolling_stays_and_end_follows(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        pane = app.query_one(LogPane)
+        await pilot.press("pageup")
+        assert pane.reader is not None and not pane.reader.following
+        app.draw()
+        await pilot.pause()
+        before = screen_text(app)
+        with source.logs["gpu0"].open("a") as file:
+            file.write(decode_line(1, 1.0) + "\n")
+        pane.tick()
+        await pilot.pause()
+        assert "following" not in before and screen_text(app) == before
+        await pilot.press("end")
+        assert pane.reader.following
+        await pilot.press("home")
+        assert "server_args" in screen_text(app)
+
+
+async def test_the_mouse_wheel_scrolls(source: FixedSource) -> None:
+    from textual.events import MouseScrollDown, MouseScrollUp
+
+    def wheel(kind: type[MouseScrollUp] | type[MouseScrollDown], pane: LogPane) -> None:
+        pane.post_message(kind(pane, 1, 1, 0, 0, 0, False, False, False))
+
+    async with running(source) as (app, pilot):
+        pane = app.query_one(LogPane)
+        assert pane.reader is not None
+        wheel(MouseScrollUp, pane)
+        await pilot.pause()
+        assert not pane.reader.following
+        wheel(MouseScrollDown, pane)
+        await pilot.pause()
+        assert pane.reader.following
+
+
+async def test_search_next_previous_and_clear(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        pane = app.query_one(LogPane)
+        await pilot.press("slash", *"allocating", "enter")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "hierarchical Mamba cache" in screen_text(app) and pane.has_focus
+        last = pane._hit
+        await pilot.press("N")
+        await app.workers.wait_for_complete()
+        assert pane._hit is not None and last is not None and pane._hit < last
+        await pilot.press("n")
+        await app.workers.wait_for_complete()
+        assert pane._hit == last
+        await pilot.press("n")
+        await app.workers.wait_for_complete()
+        assert "no later line" in pane.status()
+        await pilot.press("slash", "escape")
+        assert not app.query_one("#search", Input).has_class("open")
+        assert pane.reader is not None and pane.reader.found is None
+
+
+async def test_letters_in_the_search_line_are_no_commands(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("slash", *"qKlR1")
+        assert app.is_running and source.acted == [] and app.query_one("#search", Input).value == "qKlR1"
+
+
+async def test_filters_probes_and_wrap(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("p")
+        app.draw()
+        await pilot.pause()
+        assert "GET /health" in screen_text(app) and "with probes" in screen_text(app)
+        await pilot.press("p", "f")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "filter caches" in text and "hierarchical Mamba cache" in text and "Decode batch" not in text
+        await pilot.press("f", "f", "f", "f", "W")
+        await pilot.pause()
+        assert "#queue-req: 12" in screen_text(app) and "wrapped" in screen_text(app)
+
+
+async def test_zoom_shows_one_panel(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("tab", "tab", "tab", "z")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "gpu0 · log" in text and "SERVERS" not in text and "start-up" not in text
+        assert text.count("Decode batch") >= 30
+        await pilot.press("z")
+        await pilot.pause()
+        assert "SERVERS" in screen_text(app)
+        await pilot.press("shift+tab", "z")
+        await pilot.pause()
+        assert "gpu0 · caches" in screen_text(app) and "gpu0 · log" not in screen_text(app)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "SERVERS" in screen_text(app)
+
+
+async def test_the_wall_and_back(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("w")
+        await pilot.pause()
+        text = screen_text(app)
+        assert all(f"gpu{n}" in text for n in range(4)) and "SERVERS" not in text
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "SERVERS" in screen_text(app)
+
+
+async def test_help_lists_every_action(source: FixedSource) -> None:
+    async with running(source, size=(120, 60)) as (app, pilot):
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert isinstance(app.screen, Help)
+        text = screen_text(app)
+        assert all(act.help in text for act in ACTS)
+        await pilot.press("escape")
+        assert not isinstance(app.screen, Help)
+
+
+async def test_charts_open_and_close(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("c")
+        await pilot.pause()
+        assert isinstance(app.screen, Charts)
+        text = screen_text(app)
+        assert "tokens per second" in text and "requests waiting" in text and "gpu1" in text
+        await pilot.press("c")
+        assert not isinstance(app.screen, Charts)
+
+
+async def test_charts_without_any_figure(source: FixedSource) -> None:
+    source.servers = source.servers[2:]
+    async with running(source) as (app, pilot):
+        await pilot.press("c")
+        await pilot.pause()
+        assert "tokens per second" in screen_text(app)
+
+
+async def test_the_palette_finds_servers_and_actions(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("ctrl+p", *"gpu3")
+        await until(lambda: "server gpu3" in screen_text(app), pilot)
+        await pilot.press("enter")
+        await until(lambda: app.selected == "gpu3", pilot)
+
+
+async def test_quitting_says_that_servers_run_on(source: FixedSource, capsys: pytest.CaptureFixture[str]) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("q")
+    assert source.acted == []
+    assert "gpu0, gpu1, gpu2: running on" in capsys.readouterr().err
+
+
+async def test_hosts_in_trouble_are_shown(source: FixedSource) -> None:
+    source.host_states = (HostState("box", "x", "refused", "the host key is unknown. Run: ssh x"),)
+    source.change("gpu0", unreachable_since=NOW - 5, unreachable_why="the host key is unknown")
+    async with running(source) as (app, _):
+        text = screen_text(app)
+        assert "⚠ box: the host key is unknown. Run: ssh x" in text and "⚠ unreachable" in text
+
+
+async def test_a_source_that_fails_is_shown_and_tried_again(source: FixedSource) -> None:
+    states = source.servers
+
+    def broken() -> tuple[()]:
+        raise RuntimeError("the fleet's thread ended")
+
+    async with running(source, frozen=False) as (app, pilot):
+        source.states = broken  # type: ignore[method-assign]  # breaks as a live source may
+        source.version += 1
+        await until(lambda: "the fleet's thread ended" in screen_text(app), pilot)
+        source.states = lambda: states  # type: ignore[method-assign]
+        source.version += 1
+        await until(lambda: "the fleet's thread ended" not in screen_text(app), pilot)
+
+
+async def test_ready_is_called_once_after_the_first_paint(source: FixedSource) -> None:
+    calls: list[bool] = []
+    app = HcsApp(source, on_ready=lambda: calls.append(app.is_running))
+    async with app.run_test() as pilot:
+        await until(lambda: calls == [True], pilot)
+
+
+async def test_it_starts_with_names_only(source: FixedSource) -> None:
+    from tui.sglang.state import ServerState
+
+    source.servers = tuple(ServerState(s.info) for s in source.servers)
+    source.logs, source.host_states = {}, ()
+    async with running(source) as (app, _):
+        text = screen_text(app)
+        assert text.count("absent") >= 4 and "no log yet" in text
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 36), (300, 80), (40, 12), (10, 3)])
+async def test_any_size_and_resizing(source: FixedSource, size: tuple[int, int]) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.resize_terminal(*size)
+        await pilot.press("w", "w", "down", "z", "z")
+        await pilot.resize_terminal(120, 36)
+        await pilot.pause()
+        app.draw()
+        await pilot.pause()
+        assert "SERVERS" in screen_text(app) and "gpu1 · log" in screen_text(app)
+
+
+async def test_sixty_four_servers_on_a_small_terminal(source: FixedSource) -> None:
+    big = many(source.logs["gpu0"].parent, 64)
+    async with running(big, size=(60, 20)) as (app, pilot):
+        app.select("gpu62")
+        await pilot.press("down")
+        await pilot.pause()
+        assert re.search(r"▌ .*gpu63", screen_text(app))
+
+
+def test_every_key_is_bound_once_and_in_the_readmes_table() -> None:
+    keys = [key for act in ACTS for key in act.keys.split(",")]
+    assert len(keys) == len(set(keys)) and len(BY_ID) == len(ACTS)
+    assert all(hasattr(HcsApp, f"action_{act.id}") for act in ACTS if act.id not in ("next_panel",))
+    table = key_table()
+    assert table.startswith("| key | what it does |") and all(f"| {act.help} |" in table for act in ACTS)

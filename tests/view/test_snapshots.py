@@ -1,0 +1,77 @@
+"""Whole screens as text, compared with the files in ``golden/``; and as SVG, the same bytes each time.
+
+``HCS_UPDATE_GOLDEN=1`` writes the files anew: look at the difference before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from tests.view import sources
+from tui.view.snapshot import snapshot, take
+from tui.view.theme import DARK, LIGHT, PALETTES
+
+GOLDEN = Path(__file__).parent / "golden"
+CASES = [
+    ("board", "gpu2", (120, 36)),
+    ("board", "gpu3", (120, 36)),
+    ("board", "gpu0", (200, 60)),
+    ("board", "gpu2", (80, 24)),
+    ("board", "gpu3", (60, 20)),
+    ("wall", "gpu1", (120, 36)),
+    ("wall", "gpu2", (60, 20)),
+    ("charts", "gpu0", (120, 36)),
+    ("charts", "gpu0", (80, 24)),
+]
+
+
+@pytest.mark.parametrize(("view", "selected", "size"), CASES)
+def test_the_screen_as_text(tmp_path: Path, view: str, selected: str, size: tuple[int, int]) -> None:
+    dark = snapshot(sources.fleet(tmp_path), size=size, view=view, selected=selected)
+    light = snapshot(sources.fleet(tmp_path), size=size, view=view, selected=selected, theme="light")
+    assert dark.text == light.text, "a theme changes colours only"
+    path = GOLDEN / f"{view}-{selected}-{size[0]}x{size[1]}.txt"
+    if os.environ.get("HCS_UPDATE_GOLDEN"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(dark.text)
+    assert dark.text == path.read_text()
+
+
+def test_the_same_states_give_the_same_bytes(tmp_path: Path) -> None:
+    first, again = (snapshot(sources.fleet(tmp_path)) for _ in range(2))
+    assert first == again
+
+
+@pytest.mark.parametrize(("theme", "name"), [("dark", DARK), ("light", LIGHT)])
+def test_the_svg_has_the_themes_colours_and_our_title(tmp_path: Path, theme: str, name: str) -> None:
+    svg = snapshot(sources.fleet(tmp_path, title="a <fleet> & more"), theme=theme).svg
+    words = "".join(ElementTree.fromstring(svg).itertext())
+    assert "hcs-tui · a <fleet> & more" in words and "Rich" not in words and "Textual" not in words
+    for ink in ("ground", "ok", "bad", "start", "mamba"):
+        assert PALETTES[name][ink] in svg.lower()
+
+
+def test_it_shows_what_needs_attention(tmp_path: Path) -> None:
+    text = snapshot(sources.fleet(tmp_path)).text
+    assert "gpu2 · start-up" in text
+    source = sources.fleet(tmp_path)
+    source.servers = (source.servers[0], source.servers[3])
+    assert "gpu3 · why it failed" in snapshot(source).text
+
+
+def test_an_unknown_view_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="board, wall, charts"):
+        snapshot(sources.fleet(tmp_path), view="nothing")
+
+
+async def test_take_works_in_a_loop_and_presses_keys(tmp_path: Path) -> None:
+    shown = await take(sources.fleet(tmp_path), keys=["question_mark"], size=(120, 50))
+    assert "Leave. Servers run on" in shown.text
+
+
+def test_no_servers_at_all() -> None:
+    assert "0 servers" in snapshot(sources.FixedSource()).text
