@@ -16,9 +16,8 @@ _STEP_SECONDS = 0.0154  # one decode step of one request
 _STEP_PER_REQUEST = 0.00073  # and for each request in the batch
 _DRAFT_FACTOR = 2.22  # a step that drafts and verifies four tokens
 _PREFILL_SECONDS = 0.028
-_PREFILL_RATE = 5200.0  # tokens per second
+_PREFILL_RATE = 7000.0  # tokens per second
 _BLOCK = 64  # tokens that share one entry of the prefix cache
-_CACHE_BLOCKS = 4096
 
 
 @dataclass(slots=True)
@@ -43,6 +42,7 @@ class Limits:
     slots: int
     running: int
     chunk: int = 8192
+    host_tokens: int = 0  # of a HiCache pool: prompts that are kept beyond the device pool
     draft_tokens: int = 0
     log_interval: int = 40
 
@@ -130,7 +130,7 @@ class Engine:
         for block in request.blocks:
             self.cache.pop(block, None)
             self.cache[block] = None
-        while len(self.cache) > _CACHE_BLOCKS:
+        while len(self.cache) * _BLOCK > self.limits.tokens + self.limits.host_tokens:
             del self.cache[next(iter(self.cache))]
         return max(0, min(hits * _BLOCK, request.prompt - 1))
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import random
+from collections import deque
 from collections.abc import Sequence
 
 from tui.demo.fleet import MODEL, DemoServer
@@ -15,7 +16,8 @@ _ADDRESS = "127.0.0.1"
 _LOOK_SECONDS = 0.5
 _PERIOD_SECONDS = 48.0  # of the wave
 _MOST = {"hicache": 12, "mtp": 6, "plain": 16}  # requests at once, at the crest
-_SYSTEM = "You answer questions about a code base. Read the files below and answer briefly. "
+_LONGEST = 4 * 15_000  # characters of a prompt
+_SYSTEM = "You answer questions about a code base. Read the files below and answer briefly. " * 10
 
 
 async def keep_busy(servers: Sequence[DemoServer]) -> None:
@@ -29,17 +31,18 @@ async def keep_busy(servers: Sequence[DemoServer]) -> None:
 async def _one_server(server: DemoServer) -> None:
     """Hold the number of requests in flight at the wave's height, which each server rides at its own phase."""
     rng = random.Random(server.seed)
+    most = _MOST[server.scenario]
+    talks = Talks(rng, most + 4)
     loop = asyncio.get_running_loop()
     flying: set[asyncio.Task[bool]] = set()
     began = loop.time()
     while True:
         wave = 0.5 - 0.5 * math.cos(2 * math.pi * ((loop.time() - began) / _PERIOD_SECONDS + 0.12 + server.seed * 0.21))
-        most = _MOST[server.scenario]
         wanted = 1 + round((most - 1) * (0.25 + 0.75 * wave))
         up = bool(flying) or await _is_up(server.port)
         if up:
             for _ in range(min(2, wanted - len(flying))):
-                flying.add(asyncio.create_task(_request(server, rng)))
+                flying.add(asyncio.create_task(_request(server, rng, talks)))
         done, flying = (await asyncio.wait(flying, timeout=_LOOK_SECONDS)) if flying else (set(), flying)
         if not done or not all(task.result() for task in done):
             await asyncio.sleep(0 if flying and not done else _LOOK_SECONDS)
@@ -55,15 +58,34 @@ async def _is_up(port: int) -> bool:
     return True
 
 
-async def _request(server: DemoServer, rng: random.Random) -> bool:
-    """One request of a conversation that often begins as others did; whether it was answered."""
-    file = "".join(rng.choices("abcdefghijklmnop ", k=64)) * rng.randint(20, 110)
-    prompt = _SYSTEM * 12 + f"Conversation {rng.randrange(6)}. " + file + f"Question {rng.random()}?"
-    if rng.random() < 0.35:
-        prompt = _SYSTEM * rng.randint(20, 160) + f"Question {rng.random()}?"
-    body = json.dumps({"model": MODEL, "prompt": prompt, "max_tokens": rng.randint(80, 420)}).encode()
+async def _request(server: DemoServer, rng: random.Random, talks: Talks) -> bool:
+    """One turn of one conversation; whether it was answered."""
+    body = {"model": MODEL, "prompt": talks.turn(), "max_tokens": rng.randint(80, 420)}
     try:
-        status, _ = await ask(_ADDRESS, server.port, "POST", "/v1/completions", body)
+        status, _ = await ask(_ADDRESS, server.port, "POST", "/v1/completions", json.dumps(body).encode())
     except OSError:
         return False
     return status == 200
+
+
+class Talks:
+    """Conversations that go on: each turn is all that was said before and something new, so most of it is cached."""
+
+    def __init__(self, rng: random.Random, count: int) -> None:
+        self._rng = rng
+        self._talks = deque(self._opening(index) for index in range(count))
+
+    def turn(self) -> str:
+        """The prompt of the next conversation's next turn. A conversation that grew long begins anew."""
+        talk = self._talks.popleft()
+        talk += self._text(self._rng.randint(200, 1400))
+        self._talks.append(talk if len(talk) < _LONGEST else self._opening(self._rng.randrange(1 << 30)))
+        return talk
+
+    def _opening(self, index: int) -> str:
+        return f"{_SYSTEM}Conversation {index}.\n" + self._text(self._rng.randint(600, 2400))
+
+    def _text(self, tokens: int) -> str:
+        """Text of about so many tokens that nobody has sent before."""
+        line = f"{self._rng.getrandbits(64):016x} and what follows from it; "
+        return line * (4 * tokens // len(line) + 1)

@@ -13,6 +13,7 @@ from tui.demo.arguments import Options
 from tui.demo.batch_lines import Batch, decode_line, prefill_line
 from tui.demo.engine import Engine, Limits, Request
 from tui.demo.process import Channel, Message, raw, record
+from tui.demo.sizes import GB, QWEN
 from tui.demo.startup import Startup
 from tui.demo.steps import Bar, Crash, Die, Hang, Pin, Say, Step, Wait
 from tui.demo.tracebacks import written
@@ -36,6 +37,7 @@ class Scheduler:
             slots=scenario.slots,
             running=scenario.running,
             chunk=int(str(options.flags["chunked_prefill_size"])),
+            host_tokens=options.hicache_gb * GB // QWEN.kv_per_token,
             draft_tokens=options.draft_tokens,
             log_interval=options.log_interval,
         )
