@@ -61,8 +61,8 @@ class Fleet:
         """Every host's first attempt is over, and its running servers are known."""
         await asyncio.gather(*(watch.settled.wait() for watch in self._hosts.values()))
 
-    async def until(self, condition: Callable[[], bool], timeout: float | None = None) -> bool:
-        """Wait until ``condition`` holds, looking after every change; False when ``timeout`` seconds passed first."""
+    async def until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
+        """Wait until ``condition`` holds, looking after every change; False when ``seconds`` passed first."""
         changed = asyncio.Event()
 
         def listener(*_: object) -> None:
@@ -70,7 +70,7 @@ class Fleet:
 
         self.listeners.append(listener)
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(seconds):
                 while not condition():
                     changed.clear()
                     await changed.wait()

@@ -8,9 +8,9 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from tui.fleet.api import Action, HostState, Outcome
-from tui.sglang.facts import Carry, facts, finish
 from tui.sglang.events import LogRead
 from tui.sglang.model import ServerInfo
+from tui.sglang.parser import read
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
@@ -20,7 +20,9 @@ _STEP = 64 * 1024
 def read_log(path: Path, name: str | None = None) -> ServerState:
     """The state that a saved log shows at its end. Raises ``OSError``."""
     info = ServerInfo(name or path.stem, log=str(path))
-    return reduce(ServerState(info), LogRead(path.stat().st_mtime, log_facts(path)))
+    with path.open("rb") as file:
+        facts = read(iter(lambda: file.read(_STEP), b""))
+    return reduce(ServerState(info), LogRead(path.stat().st_mtime, facts))
 
 
 class SavedLogs:

@@ -11,7 +11,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tui.sglang.facts import Carry, LogFacts, facts
+from tui.sglang.facts import LogFacts
+from tui.sglang.parser import LogParser
 
 _STEP = 64 * 1024
 _KEPT_RUNS = 5
@@ -42,15 +43,14 @@ class LogReader:
     path: Path
     offset: int = 0
     _fd: int = field(default=-1, repr=False)
-    _carry: Carry = field(default_factory=Carry, repr=False)
+    _parser: LogParser = field(default_factory=LogParser, repr=False)
 
     def open(self) -> LogFacts | None:
         """Read what an earlier session spooled of this run; ``None`` when there is nothing."""
         self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        merged: LogFacts | None = None
         while data := os.pread(self._fd, _STEP, self.offset):
-            merged = self._read(data) if merged is None else merged.merge(self._read(data))
-        return merged
+            self._read(data)
+        return self._parser.facts() if self.offset else None
 
     def feed(self, offset: int, data: bytes) -> LogFacts | None:
         """Take ``data`` at ``offset``; ``None`` when it holds nothing new.
@@ -63,7 +63,8 @@ class LogReader:
         if not data:
             return None
         self._write(data)
-        return self._read(data)
+        self._read(data)
+        return self._parser.facts()
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -76,13 +77,9 @@ class LogReader:
             done = os.pwrite(self._fd, view, at)
             view, at = view[done:], at + done
 
-    def _read(self, data: bytes) -> LogFacts:
+    def _read(self, data: bytes) -> None:
         self.offset += len(data)
-        merged, self._carry = facts(data[:_STEP], self._carry)
-        for start in range(_STEP, len(data), _STEP):
-            more, self._carry = facts(data[start : start + _STEP], self._carry)
-            merged = merged.merge(more)
-        return merged
+        self._parser.feed(data)
 
 
 class LogGapError(Exception):

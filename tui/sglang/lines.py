@@ -18,7 +18,9 @@ PREFIX = re.compile(
     r"\[(?P<time>\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2})(?:[.,](?P<ms>\d{3}))?"
     r"(?P<ranks>(?: (?:[A-Za-z_.]+|" + _RANK + r")(?:\[\d+\])?)*)\] ?"
 )
-_SHIPPED = re.compile(r"(?:^|\s)(?P<ranks>(?:" + _RANK + r" )*" + _RANK + r")\] ")  # a log shipper ate the bracket's head
+_SHIPPED = re.compile(
+    r"(?:^|\s)(?P<ranks>(?:" + _RANK + r" )*" + _RANK + r")\] "
+)  # a log shipper ate the bracket's head
 _RANKS = re.compile(_RANK)
 _BARE_TIME = re.compile(r"(?P<time>\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2})")
 _WRAPPER = re.compile(

@@ -145,9 +145,7 @@ class Stages:
 
     def spans(self) -> tuple[StageSpan, ...]:
         """The stages so far, in the order in which they began; the current one's seconds are still open."""
-        return tuple(
-            StageSpan(s.stage, s.start_local) if s.stage is self._current else s for s in self._spans.values()
-        )
+        return tuple(StageSpan(s.stage, s.start_local) if s.stage is self._current else s for s in self._spans.values())
 
 
 def _natural(rank: str) -> tuple[object, ...]:

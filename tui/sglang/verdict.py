@@ -1,5 +1,139 @@
-"""What the facts of a ``ServerState`` mean together: its phase, stage and failure. Pure functions of a state.
+"""What the facts of a ``ServerState`` mean together. Pure functions of a state; nothing derived is kept."""
 
-``phase(state) -> Phase``, ``stage(state) -> Stage | None``, ``failure(state) -> Failure | None``, and
-``marks(state, now) -> Marks(stalled, stall_reason, unreachable, stale)`` in ``reduce.py``.
-"""
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tui.sglang import failures
+from tui.sglang.model import Failure, FailureKind, Phase, Sample, Stage, StageSpan
+from tui.sglang.state import ServerState
+
+
+def saved(state: ServerState) -> bool:
+    """Whether this is a saved log with no run behind it."""
+    return state.run is None and state.log.size > 0
+
+
+def phase(state: ServerState) -> Phase:
+    """Where the server's life stands."""
+    if saved(state):
+        return _saved_phase(state)
+    if state.refused is not None:
+        return Phase.FAILED
+    if state.run is None:
+        return Phase.ABSENT
+    if state.exit is not None:
+        return _ended(state)
+    if state.alive is False:
+        return Phase.FAILED if state.log.failure and not state.stop_asked else Phase.LOST
+    if state.stop_asked is not None:
+        return Phase.STOPPING
+    if state.log.fatal:
+        return Phase.FAILED
+    if state.log.shutting_down:
+        return Phase.STOPPING
+    return Phase.READY if is_ready(state) else Phase.STARTING
+
+
+def _saved_phase(state: ServerState) -> Phase:
+    log = state.log
+    if log.failure is not None and (log.fatal or not log.finished):
+        return Phase.FAILED
+    if log.shutting_down:
+        return Phase.STOPPED
+    return Phase.READY if log.ready else Phase.STARTING
+
+
+def _ended(state: ServerState) -> Phase:
+    assert state.exit is not None
+    if state.stop_asked is not None:
+        return Phase.STOPPED
+    if state.log.shutting_down and not state.log.fatal:
+        return Phase.STOPPED
+    if state.exit.status == 0 and state.log.failure is None:
+        return Phase.STOPPED
+    return Phase.FAILED
+
+
+def is_ready(state: ServerState) -> bool:
+    """Ready: it says so, its process lives, and a socket of its own accepts on its port."""
+    if not state.alive or state.listening != "own":
+        return False
+    if state.info.ready_by == "http":
+        return state.http_ready is True
+    if state.log.ready:
+        return True
+    return state.info.ready_by == "auto" and state.http_ready is True
+
+
+def stage(state: ServerState) -> Stage | None:
+    """The stage of the start-up that all ranks have reached; ``None`` where there is no run or nothing is known."""
+    if state.run is None and not saved(state):
+        return None
+    if phase(state) is Phase.READY:
+        return Stage.READY
+    told = state.log.stage
+    if told is Stage.READY and phase(state) is Phase.STARTING:
+        return Stage.WARMUP  # the log says ready, but the socket is not there yet, or is not its own
+    return told or (Stage.LAUNCHING if state.run is not None or saved(state) else None)
+
+
+def stages(state: ServerState) -> tuple[StageSpan, ...]:
+    """The stages so far. ``launching`` begins with the run and lasts until the log tells of another."""
+    spans = state.log.stages
+    run = state.run
+    if run is None:
+        return spans
+    started = run.started + (run.utc_offset or 0)
+    rest = tuple(span for span in spans if span.stage is not Stage.LAUNCHING)
+    first = next((span.start_local for span in rest if span.start_local is not None), None)
+    seconds = max(0.0, round(first - started, 1)) if first is not None else None
+    return (StageSpan(Stage.LAUNCHING, started, seconds), *rest)
+
+
+def failure(state: ServerState) -> Failure | None:
+    """Why the server failed: what its log says first, else what its end says."""
+    if phase(state) is not Phase.FAILED:
+        return None
+    if state.refused is not None:
+        return state.refused
+    if state.log.failure is not None:
+        return state.log.failure
+    if state.exit is not None:
+        return failures.from_exit(state.exit, state.log)
+    return Failure(FailureKind.OTHER, state.log.last_line, state.log.lines, "It failed, and its log does not say why.")
+
+
+def figures(state: ServerState) -> Sample | None:
+    """The newest live figures: of the log, or by HTTP where the log is silent."""
+    return state.log.latest or state.http
+
+
+def stale_after(state: ServerState) -> float:
+    """Seconds without a batch line after which a throughput is no longer the present one: 10, or three intervals."""
+    times = [sample.at_local for sample in state.log.series[-4:]]
+    longest = max((b - a for a, b in pairwise(times)), default=0.0)
+    return max(10.0, min(3 * longest, 60.0))
+
+
+def throughput(state: ServerState, now: float) -> float | None:
+    """Generated tokens per second now: 0 when it idles, ``None`` when unknown; of a saved log the last value."""
+    sample = figures(state)
+    if sample is None or sample.generate is None:
+        return None
+    if saved(state):
+        return sample.generate
+    if phase(state) is not Phase.READY:
+        return None
+    if is_stale(state, now) or state.log.after_idle:
+        return 0.0 if is_stale(state, now) else None
+    return sample.generate
+
+
+def is_stale(state: ServerState, now: float) -> bool:
+    """Whether the newest batch line is older than three intervals, and at least 10 s."""
+    sample = figures(state)
+    if sample is None or saved(state):
+        return False
+    offset = state.run.utc_offset if state.run else None
+    return now + (offset or 0) - sample.at_local > stale_after(state)
