@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 
 from tui.sglang.advice import Seen, advise, short
+from tui.sglang.clue import Clue
 from tui.sglang.facts import LogFacts
 from tui.sglang.failure_row import SYMPTOM, match
 from tui.sglang.failure_table import EXCEPTIONS, GRAPH_OUT_OF_MEMORY, UNEXPLAINED, UNEXPLAINED_MAIN
 from tui.sglang.model import Exit, Failure, FailureKind, Stage
-from tui.sglang.trace import EMPTY, Clue, Trace, clue, is_fatal, observe
+from tui.sglang.trace import EMPTY, Trace, clue, is_fatal, observe
 
 __all__ = ["EMPTY", "Trace", "cause", "fatal", "from_exit", "observe", "short"]
 

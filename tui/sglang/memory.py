@@ -155,6 +155,13 @@ def plan(
     )
 
 
+def planned_host_gb(args: Mapping[str, object], version: str | None = None) -> float | None:
+    """The decimal GB of host memory that HiCache will take for these flags, all ranks of a host; ``None`` without
+    HiCache, or when only the running server will know."""
+    planned = plan(args, version)
+    return planned.total_gb if planned.enabled else None
+
+
 def _by_ratio(flag: Mapping[str, str], ranks: int, hybrid: bool | None) -> HostPlan:
     try:
         ratio = float(flag.get("hicache_ratio", "2.0"))

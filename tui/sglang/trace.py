@@ -131,7 +131,7 @@ _SURVIVED = re.compile(
 )
 _ANNOUNCES = re.compile(r"(?i)\b(?:error|failed|failure|exception|unable|can ?not)\b")
 _LAST_WORDS = re.compile(
-    r"kill_process_tree|sigquit|SIGQUIT|SIGTERM|Traceback|Exit code|scheduler is dead|hit an exception|crashed with|Load weight|"
+    r"kill_process_tree|sigquit|SIGQUIT|SIGTERM|Traceback|Exit code|scheduler is dead|hit an exception|crashed with|"
     r"died during|process|shutdown"
 )
 _FREE = re.compile(r"Load weight (?P<edge>begin|end)\..{0,400}?avail mem=(?P<free>\d{1,6}\.?\d{0,4}) GB")
