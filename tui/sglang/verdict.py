@@ -37,7 +37,7 @@ def phase(state: ServerState) -> Phase:
 
 def _saved_phase(state: ServerState) -> Phase:
     log = state.log
-    if log.failure is not None and (log.fatal or not log.finished):
+    if log.fatal:
         return Phase.FAILED
     if log.shutting_down:
         return Phase.STOPPED
