@@ -228,7 +228,7 @@ _ROWS: tuple[Row, ...] = (
     # --- the model
     row(
         r"Incorrect path_or_model_id|Repo id must be in the form|HFValidationError|RepositoryNotFoundError|"
-        r"GatedRepo|Cannot access gated repo|"
+        r"GatedRepo|[Gg]ated repo|"
         r"does not appear to have (?:a file named|files named)|is not a valid model identifier|"
         r"couldn't connect to 'https?://\S*(?:huggingface|hf)|"
         r"(?:401|403|404) Client Error|LocalEntryNotFoundError|EntryNotFoundError|RevisionNotFoundError|"

@@ -40,7 +40,7 @@ def cause(trace: Trace, facts: LogFacts) -> Failure | None:
     if (
         found is None
         or (found.weight <= SYMPTOM and trace.stopping)
-        or (found.weight < SYMPTOM and not is_fatal(trace))
+        or ((found.bare or found.weight < SYMPTOM) and not is_fatal(trace))
     ):
         return None
     kind, explanation = _judge(found, facts)

@@ -45,7 +45,8 @@ class Trace:
     loose: Clue | None = None
     fatal: bool = False
     bare_end: int = 0  # ordinary lines that may still follow an uncaught exception before it counts as survived
-    announced: int = 0  # number of the newest line that announced an exception which the process survives
+    announced: int = 0  # number of the newest line that announced an exception which somebody caught
+    announcement: str = ""
     ready: bool = False
     stopping: bool = False
     ended_itself: bool = False  # SGLang said that it kills its own processes
@@ -115,7 +116,7 @@ _TRIGGER = re.compile(
     r"CUresult|is (?:already )?in use|ailed|annot|an not|nable to|ProcessGroup|Illegal"
 )
 _FALSE_ALARM = re.compile(
-    r"^(?:server_args=|launch_command|Ignore |Receive: |Finish: |Generate request|Receive(?:d)? request|"
+    r"^(?:Ignore |"
     r"\[http_server\] Error|Error: |"
     r"Decode out of memory happened|KV cache pool is full|Not enough host memory for request|"
     r"Using custom SIGQUIT handler|"
@@ -125,6 +126,9 @@ _FALSE_ALARM = re.compile(
     r"Testing retraction|"
     r"\S+\.py:\d+: \w*Warning: |Input length|The request is aborted|Prefetch operation|Write page to storage|INFO: )"
 )
+_QUOTES = re.compile(
+    r"^(?:server_args=|launch_command|Receive: |Received? request|Finish: |Generate request)"
+)  # may hold any text
 _SURVIVED = re.compile(
     r"[Ff]all(?:ing|s)? ?back|will use|instead\.|retrying|[Dd]isabl(?:ed|ing)|skipp(?:ed|ing)|[Ii]gnor(?:ed|"
     r"ing)|Failed to import from"
@@ -142,10 +146,10 @@ _STOPPING = re.compile(r"^(?:SIGTERM received\. signum|Gracefully exiting|INFO: 
 def observe(trace: Trace, line: LogLine) -> Trace:
     """``trace`` after one more line. Total: any line, no exception; a line that says nothing costs one search."""
     message = line.message[:TEXT_CAP]
-    if message.startswith("Load weight "):
-        return _weights(trace, message)
     if trace.bare_end and line.prefixed and not _LAST_WORDS.search(message):
         trace = _calm(trace, message)
+    if message.startswith("Load weight "):
+        return _weights(trace, message)
     if trace.mode:
         return _inside(trace, line, message)
     if _TRIGGER.search(message) is None:
@@ -290,12 +294,14 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
     text = unwrap(message)
     if text.startswith("INFO:"):
         return replace(trace, stopping=True) if _STOPPING.match(text) else trace
+    if _QUOTES.match(text):
+        return trace
     header = _HEADER.match(text)
     if header is not None:
-        logged = trace.announced > 0 and line.number - trace.announced <= 1 and not line.prefixed
-        return _begin(trace, header["who"], logged)
+        logged = not header["who"] and trace.announced > 0 and line.number - trace.announced <= 1 and not line.prefixed
+        return _begin(trace, trace.announcement if logged else header["who"], logged)
     if _FALSE_ALARM.match(text):
-        return replace(trace, announced=line.number) if _announces(line, text) else trace
+        return replace(trace, announced=line.number, announcement=text[:200]) if _announces(line, text) else trace
     if "ready to roll" in text:
         best = None if trace.best is not None and trace.best.bare else trace.best
         return replace(trace, ready=True, bare_end=0, best=best)
@@ -335,7 +341,7 @@ def _record(trace: Trace, line: LogLine, text: str) -> Trace:
         clue = Clue(_raw(line), line.number, text, row.kind, row.explanation, row.weight)
         if trace.loose is None or line.number - trace.loose.number > NEAR:
             trace = replace(trace, loose=clue)
-    return replace(trace, announced=line.number) if _announces(line, text) else trace
+    return replace(trace, announced=line.number, announcement=text[:200]) if _announces(line, text) else trace
 
 
 def _announces(line: LogLine, text: str) -> bool:

@@ -1,0 +1,170 @@
+"""Failures: an expert's answers for the corpus, SGLang's wordings under every wrapper, and no false alarms."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.sglang.failure_cases import CASES, Case
+from tui.sglang.facts import LogFacts
+from tui.sglang.failures import EMPTY, Trace, cause, fatal, from_exit, observe, short
+from tui.sglang.lines import parse
+from tui.sglang.model import Exit, FailureKind, Stage
+
+DATA = Path(__file__).parent.parent / "data"
+CORPUS = sorted((DATA / "corpus").glob("*.json"))
+_BATCH = re.compile(r"(?:Decode|Prefill) batch[.,\[ ]")
+
+
+def follow(log: bytes) -> Trace:
+    """The trace of a whole log, as the reader of lines builds it."""
+    trace = EMPTY
+    lines = log.split(b"\n")
+    for number, raw in enumerate(lines[:-1] if not lines[-1] else lines, 1):
+        raw = raw.removesuffix(b"\r")
+        for line in (line for segment in raw.split(b"\r") for line in parse(number, raw, segment)):
+            if not _BATCH.match(line.message):
+                trace = observe(trace, line)
+    return trace
+
+
+def facts_of(log: str) -> LogFacts:
+    """As much of the facts as failures need."""
+    args = dict(re.findall(r"(\w+)='?([^,']*)'?", (re.search(r"server_args=.*", log) or [""])[0]))
+    stage = Stage.CUDA_GRAPH if re.search(r"Capture .*begin", log) else None
+    return LogFacts(args=args, stage=stage, ready="ready to roll" in log, lines=log.count("\n"), last_line="the end")
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_corpus(path: Path) -> None:
+    expected = json.loads(path.read_text())["expected"]
+    log = path.with_suffix(".log").read_bytes()
+    trace = follow(log)
+    found = cause(trace, facts_of(log.decode("utf-8", "replace")))
+    assert fatal(trace) == (expected["outcome"] == "failed")
+    assert (found.kind if found else None) == expected["failure_kind"]
+    if found is not None and expected["outcome"] == "failed":
+        assert found.line == expected["cause_line"]
+        assert log.split(b"\n")[found.line_number - 1].decode("utf-8", "replace") == found.line
+        assert found.explanation and found.advice and short(found)
+
+
+REAL = {
+    "0.5.23_end_kill_detokenizer": (FailureKind.CHILD_DIED, "Subprocess detokenizer (pid="),
+    "0.5.23_end_scheduler_killed_during_start": (FailureKind.OS_OOM_KILLED, "Rank 0 scheduler died"),
+    "0.5.23_fail_bad_flag": (FailureKind.BAD_ARGUMENT, "--no-such-flag 3"),
+    "0.5.23_fail_bad_value": (FailureKind.BAD_ARGUMENT, "argument --attention-backend: invalid choice"),
+    "0.5.23_fail_corrupt_weights": (FailureKind.OTHER, "SafetensorError"),
+    "0.5.23_fail_hicache_no_cuda": (FailureKind.OTHER, "Torch not compiled with CUDA enabled"),
+    "0.5.23_fail_missing_model": (FailureKind.MODEL_NOT_FOUND, "OSError: Repo id must be in the form"),
+    "0.5.23_fail_no_device_flag": (FailureKind.OTHER, "No accelerator (CUDA"),
+    "0.5.23_fail_port_busy": (FailureKind.PORT_IN_USE, "[Errno 98]"),
+    "0.5.23_fail_port_busy_http": (FailureKind.PORT_IN_USE, "[Errno 98]"),
+    "0.5.23_fail_scheduler_exception_at_warmup": (FailureKind.SCHEDULER_EXCEPTION, "0 active drivers"),
+    "0.5.23_fail_unknown_arch": (FailureKind.OTHER, "Cannot find model module"),
+}
+
+
+@pytest.mark.parametrize("path", sorted((DATA / "real").glob("*.log")), ids=lambda path: path.stem)
+def test_real_logs(path: Path) -> None:
+    log = path.read_bytes()
+    trace = follow(log)
+    found = cause(trace, facts_of(log.decode("utf-8", "replace")))
+    if path.stem in REAL:
+        kind, words = REAL[path.stem]
+        assert found is not None and fatal(trace)
+        assert found.kind is kind and words in found.line
+    else:
+        assert found is None and not fatal(trace)
+
+
+def _lost_indent(log: str) -> str:
+    return re.sub(r"(?m)^ +", "", log)
+
+
+def _each(prefix: str) -> Callable[[str], str]:
+    return lambda log: re.sub(r"(?m)^(>>)?(?=.)", lambda found: (found[1] or "") + prefix, log)
+
+
+WRAPPERS: dict[str, Callable[[str], str]] = {
+    "plain": lambda log: log,
+    "compose": _each("qwen-sglang  | "),
+    "cri": _each("2026-06-25T16:38:03.120000000+02:00 stderr F "),
+    "kubectl": _each("2026-09-23T08:24:51.977090836Z "),
+    "ray": _each("(SGLangEngine pid=2882, ip=10.0.0.25) "),
+    "ci": _each("[2025-11-07T01:08:28.503Z] "),
+    "crlf": lambda log: log.replace("\n", "\r\n"),
+    "no indent": _lost_indent,
+}
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_wordings(case: Case, wrapper: str) -> None:
+    marked = WRAPPERS[wrapper](case.log)
+    lines = marked.split("\n")
+    expected = next((line[2:].rstrip("\r") for line in lines if line.startswith(">>")), None)
+    trace = follow(re.sub(r"(?m)^>>", "", marked).encode())
+    found = cause(trace, LogFacts(stage=case.stage, ready=case.ready, args=case.args))
+    assert (found.kind if found else None) is case.kind
+    assert (found.line.rstrip("\r") if found else None) == expected
+    assert fatal(trace) is case.fatal
+
+
+def test_a_log_that_ends_silently() -> None:
+    facts = LogFacts(lines=12, last_line="[..] Load weight begin. avail mem=3.00 GB")
+    killed = from_exit(Exit(signal="SIGKILL", oom_killed=True), facts)
+    assert (killed.kind, killed.line, killed.line_number) == (FailureKind.OS_OOM_KILLED, facts.last_line, 12)
+    unproven = from_exit(Exit(signal="SIGKILL", oom_killed=False), facts)
+    assert unproven.kind is FailureKind.CHILD_DIED and "No OOM kill was counted" in unproven.explanation
+    assert from_exit(Exit(signal="SIGSEGV"), facts).kind is FailureKind.CHILD_DIED
+    assert from_exit(Exit(status=2), facts).kind is FailureKind.BAD_ARGUMENT
+    assert from_exit(Exit(status=1), facts).kind is FailureKind.OTHER
+    assert from_exit(Exit(), facts).explanation
+
+
+def test_an_exception_that_the_process_survives_is_no_end() -> None:
+    start = b'Traceback (most recent call last):\n  File "/x.py", line 1, in f\n    g()\nValueError: odd\n'
+    assert fatal(follow(start))
+    later = start + b"[2026-03-01 10:00:00 TP0] Load weight begin. avail mem=3.00 GB\n" * 5
+    assert not fatal(follow(later))
+    assert cause(follow(later), LogFacts()) is None
+
+
+_WORDS = st.sampled_from(
+    [
+        "[2026-03-01 10:00:00 TP0] Scheduler hit an exception: Traceback (most recent call last):",
+        "Traceback (most recent call last):",
+        '  File "/a/b.py", line 1, in f',
+        "During handling of the above exception, another exception occurred:",
+        "RuntimeError: CUDA out of memory",
+        "Exception: Capture cuda graph failed: ",
+        "[2026-03-01 10:00:00] SIGQUIT received. signum=None",
+        "Killed",
+        "\x1b[31m",
+        "\r",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.one_of(_WORDS, st.text(max_size=60)), max_size=30), st.sampled_from(list(Stage)))
+def test_any_log_gives_an_answer(lines: list[str], stage: Stage) -> None:
+    trace = follow("\n".join(lines).encode("utf-8", "surrogatepass"))
+    found = cause(trace, LogFacts(stage=stage))
+    fatal(trace)
+    if found is not None:
+        assert short(found)
+        assert len(found.line) <= 16_384
+
+
+def test_a_trace_stays_small() -> None:
+    huge = b"RuntimeError: CUDA out of memory " + b"x" * 2_000_000
+    trace = follow(b"\n".join([b"Traceback (most recent call last):", huge] * 50))
+    assert len(repr(trace)) < 120_000
