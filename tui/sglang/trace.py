@@ -87,8 +87,7 @@ _EXCEPTION = re.compile(
     re.DOTALL,
 )
 _EXCEPTION_NAME = re.compile(
-    r"(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Empty|Full|OutOfResources|Unsupported|Refused|"
-    r"Mismatch|Invalid\w*|NotFound)$"
+    r"^Exception$|\w(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Iteration|OutOfResources|Unsupported)$"
 )
 _FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+')
 _DURING = "During handling of the above exception"
@@ -187,10 +186,12 @@ def _inside(trace: Trace, line: LogLine, message: str) -> Trace:
     """A line while a traceback, or the text of its exception, is being read."""
     if line.prefixed and not line.message.startswith(" "):
         # A record of another process, or the end of this one. Frames may carry the record's prefix on each line.
+        if trace.mode == "trace":
+            # An exception whose text looks like a record of its own counts as what it is.
+            for text in (unwrap(message), unwrap(_raw(line)[:TEXT_CAP])):
+                if _is_exception(text):
+                    return _exception(trace, line, text)
         if _TRACEBACK in message or _TRIGGER.search(message):
-            candidate = unwrap(message)
-            if trace.mode == "trace" and _is_exception(candidate):
-                return _exception(trace, line, candidate)
             return _outside(_settle_if_tail(trace), line, message)
         left = trace.left - 5
         return _settle_if_tail(trace) if left > 0 and trace.mode == "tail" else _spend(trace, 5)
@@ -224,11 +225,9 @@ def _frame_or_exception(trace: Trace, line: LogLine, text: str) -> Trace:
 
 
 def _is_exception(text: str) -> bool:
+    """Whether this is how a traceback ends. Exceptions that are not Python's own carry their module's name."""
     found = _EXCEPTION.match(text)
-    if found is None:
-        return False
-    name = found["name"]
-    return "." in name or found["text"] is not None or _EXCEPTION_NAME.search(name) is not None
+    return found is not None and ("." in found["name"] or _EXCEPTION_NAME.search(found["name"]) is not None)
 
 
 def _exception(trace: Trace, line: LogLine, text: str) -> Trace:
