@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import click
 
 from tui.cli.exits import Exit
+from tui.cli.launching import summarise
 from tui.cli.options import json_option, open_profile, profile_argument, servers_argument
 from tui.cli.session import Narrator, host_exit, open_fleet
-from tui.cli.launching import summarise
 from tui.fleet.api import Kill
 from tui.profile.model import Profile, Server
 

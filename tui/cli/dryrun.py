@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import os
+import shlex
+import time
 from collections.abc import Sequence
 
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.options import narrate, print_json
+from tui.cli.options import narrate
 from tui.profile.model import Server
+from tui.report.events import json_line
 
 
 def dry_run(servers: Sequence[Server], as_json: bool) -> Exit:
     """Print each server's command as a shell line, or one JSON object a line and a summary; secrets stay names."""
+    now = time.time()
     for server in servers:
         if as_json:
-            print_json({"server": server.name, "event": "dry-run", **_described(server)}, line=True)
+            click.echo(json_line(now, server.name, "dry-run", **_described(server)))
         else:
             click.echo(f"# {server.name} on {server.host.name}, {server.url}")
             if server.setup:
-                click.echo(server.setup.rstrip())
+                click.echo(
+                    f"cd {shlex.quote(server.cwd)}\n{server.setup.rstrip()}" if server.cwd else server.setup.rstrip()
+                )
             click.echo(server.command_line() + (f"  # log: {server.log}" if server.log else ""))
     if as_json:
-        names = [server.name for server in servers]
-        print_json({"server": None, "event": "summary", "servers": names, "dry_run": True}, line=True)
+        click.echo(json_line(now, None, "summary", servers=[], dry_run=[server.name for server in servers]))
     for name in sorted({name for server in servers for name in server.secret_names()}):
         if name not in os.environ:
             narrate(f"warning: the secret {name} is not set here; a launch needs it")

@@ -21,6 +21,10 @@ class CommandError(Exception):
         self.code = code
 
 
+class OutputClosed(Exception):
+    """The reader of our output went away."""
+
+
 def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
     """End the command with one message on stderr and an exit code."""
     raise CommandError(message, code)
@@ -34,7 +38,7 @@ def report(error: BaseException) -> Exit:
         return Exit.INTERRUPTED
     if isinstance(error, SystemExit):
         return Exit(error.code) if error.code in list(Exit) else Exit.INTERNAL
-    if isinstance(error, BrokenPipeError):
+    if isinstance(error, BrokenPipeError | OutputClosed):
         _silence_stdout()
         return Exit.BROKEN_PIPE
     if isinstance(error, click.ClickException):

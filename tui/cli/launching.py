@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.session import Narrator, host_exit, open_fleet, run
+from tui.cli.session import Narrator, host_exit, open_fleet
 from tui.fleet.api import Launch, Outcome
 from tui.fleet.fleet import Fleet
 from tui.fleet.outcome import decided, settled

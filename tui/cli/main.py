@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from tui import __version__
-from tui.cli.errors import report
+from tui.cli.errors import OutputClosed, report
 from tui.cli.exits import Exit
 
 COMMANDS = {  # name → the module that has it as ``command``, and its line in --help (which loads none of them)
@@ -48,6 +48,12 @@ class Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, COMMANDS[name][1]) for name in self.list_commands(ctx)])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError as error:  # click would make it exit code 1, which means that a server failed
+            raise OutputClosed from error
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version")):

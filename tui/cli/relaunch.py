@@ -9,9 +9,9 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
+from tui.cli.launching import launch_and_wait, summarise
 from tui.cli.options import json_option, open_profile, profile_argument
 from tui.cli.session import Narrator, open_fleet
-from tui.cli.launching import launch_and_wait, summarise
 from tui.fleet.api import Relaunch
 from tui.profile.model import Profile, Server
 
@@ -51,7 +51,8 @@ def command(
 
 def _change(text: str) -> tuple[str, object]:
     """``FLAG=VALUE`` with the value read as YAML, like in a profile; a flag alone is a bare flag."""
-    from ruamel.yaml import YAML, YAMLError
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     flag, equals, value = text.partition("=")
     if not flag.strip("- "):

@@ -6,12 +6,21 @@ import codecs
 import os
 import sys
 from collections.abc import Mapping
-from typing import TextIO
+from typing import Protocol
 
 from tui.cli.errors import fail
 
 
-def terminal_problem(stdin: TextIO, stderr: TextIO, environ: Mapping[str, str]) -> str:
+class Stream(Protocol):
+    """What is asked of a standard stream."""
+
+    @property
+    def encoding(self) -> str: ...
+
+    def isatty(self) -> bool: ...
+
+
+def terminal_problem(stdin: Stream, stderr: Stream, environ: Mapping[str, str]) -> str:
     """Why a dashboard cannot be shown here, in one line with a way out; empty when it can."""
     if not stdin.isatty() or not stderr.isatty():
         return "the dashboard needs a terminal on stdin and stderr; for scripts there are status, up and snapshot"

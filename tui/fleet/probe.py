@@ -15,7 +15,7 @@ from tui.host.api import HostError, HttpAnswer, Link
 from tui.profile.model import Secret, Server
 from tui.sglang import http
 from tui.sglang.events import HttpRead
-from tui.sglang.model import Stage
+from tui.sglang.model import Sample, Stage
 from tui.sglang.state import ServerState
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class HttpProbe:
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
         self._task: asyncio.Task[None] | None = None
+        self._before: tuple[str, http.Reading] | None = None
 
     def consider(self) -> None:
         """Begin to ask when that became necessary."""
@@ -62,19 +63,27 @@ class HttpProbe:
                 paths.pop(0)
                 continue
             if answer:
-                sample = await self._figures(port) if answer.status == 200 else None
-                supervisor.apply(HttpRead(supervisor.now, ready=answer.status == 200, sample=sample))
+                ready = http.ready(paths[0], answer.status)
+                sample = await self._figures(port) if ready else None
+                supervisor.apply(HttpRead(supervisor.now, ready=ready, sample=sample))
             await asyncio.sleep(PROBE_SECONDS)
 
-    async def _figures(self, port: int) -> http.Sample | None:
-        """Live figures from the best source that the server has."""
-        for path in http.LIVE_PATHS:
+    async def _figures(self, port: int) -> Sample | None:
+        """Live figures from the best source that the server has; rates from the counters of two readings."""
+        supervisor = self._supervisor
+        run = supervisor.state.run
+        now = supervisor.now + ((run.utc_offset or 0) if run else 0)
+        for path in http.best_source(supervisor.state.log.version):
             try:
-                answer = await self._supervisor.link.get(port, path, headers=authorization(self._supervisor.server))
+                answer = await supervisor.link.get(port, path, headers=authorization(supervisor.server))
             except HostError:
                 return None
-            if answer.status == 200 and (sample := http.sample(path, answer.body, self._supervisor.now)):
-                return sample
+            reading = http.read(path, answer.body, now) if answer.status == 200 else None
+            if reading:
+                before, self._before = self._before, (path, reading)
+                if before and before[0] == path:
+                    return http.rate(before[1], reading, before[1].sample.at_local)
+                return reading.sample
         return None
 
 

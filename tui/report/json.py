@@ -86,7 +86,7 @@ def _failure(state: ServerState) -> Report | None:
 
 def _exit(state: ServerState) -> Report | None:
     end = state.exit
-    return end and {"status": end.status, "signal": end.signal, "oom_killed": end.oom_killed}
+    return None if end is None else {"status": end.status, "signal": end.signal, "oom_killed": end.oom_killed}
 
 
 def _pool(pool: Pool) -> Report:
@@ -105,7 +105,7 @@ def _pool(pool: Pool) -> Report:
 
 def _figures(state: ServerState, now: float) -> Report:
     """The live figures: rates, requests, usage, speculation."""
-    sample = state.log.latest or state.http
+    sample = verdict.figures(state)
     rates = verdict.throughput(state, now)
     algorithm = state.log.speculative
     accept_len = sample.accept_len if sample else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tui.report.text import WIDTH, failure_text, remarks, sample_of, state_word, table, wrapped
+from tui.report.text import WIDTH, remarks, state_word, table, wrapped
 from tui.report.units import GIB_IN_GB, number, percent, span
 from tui.sglang import verdict
 from tui.sglang.model import Phase, Pool
@@ -49,9 +49,7 @@ def _stages(state: ServerState) -> list[str]:
     if not spans:
         return []
     rows = [["STAGE", "TOOK"]]
-    rows += [
-        [one.stage.value.replace("_", " "), "" if one.seconds is None else span(one.seconds)] for one in spans
-    ]
+    rows += [[one.stage.value.replace("_", " "), "" if one.seconds is None else span(one.seconds)] for one in spans]
     return table(rows, [False, True])
 
 
@@ -97,13 +95,13 @@ def _limits(state: ServerState, width: int) -> list[str]:
 
 
 def _serving(state: ServerState, now: float, width: int) -> list[str]:
-    sample = sample_of(state)
+    sample = verdict.figures(state)
     if sample is None:
         return []
-    rates = verdict.throughput(state, now)
+    rate = verdict.throughput(state, now).generate
     words = [
-        f"generates {number(rates.generate)} tok/s" if rates.generate is not None else "",
-        f"prefills {number(rates.prefill)} tok/s" if rates.prefill is not None else "",
+        f"generates {number(rate)} tok/s" if rate is not None else "",
+        f"prefills {number(sample.prefill)} tok/s" if sample.prefill is not None else "",
         f"{sample.running} running" if sample.running is not None else "",
         f"{sample.queued} queued" if sample.queued is not None else "",
         f"KV {percent(sample.kv)}" if sample.kv is not None else "",
@@ -118,9 +116,6 @@ def _serving(state: ServerState, now: float, width: int) -> list[str]:
 
 def _problems(state: ServerState, now: float, width: int) -> list[str]:
     lines = remarks(state, now, width)
-    failure = verdict.failure(state)
-    if failure and verdict.phase(state) is not Phase.FAILED:
-        lines += failure_text(state.info.name, failure, width)
     for warning in state.log.warnings:
         lines += wrapped(f"warning: {warning}", width)
     return lines

@@ -57,7 +57,7 @@ def remarks(state: ServerState, now: float, width: int = WIDTH) -> list[str]:
     if mark.stalled:
         lines += wrapped(f"{state.info.name}: stalled: {mark.stall_reason or 'no sign of life'}", width)
     failure = verdict.failure(state)
-    if failure and verdict.phase(state) is Phase.FAILED:
+    if failure:
         lines += failure_text(state.info.name, failure, width)
     for note in state.notes:
         lines += wrapped(f"{state.info.name}: {note}", width)
@@ -87,11 +87,6 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     )
 
 
-def sample_of(state: ServerState) -> Sample | None:
-    """The newest live figures, from the log or else by HTTP."""
-    return state.log.latest or state.http
-
-
 def state_word(state: ServerState) -> str:
     """The phase, or while it starts the stage; marks stand behind it as ``!``."""
     phase = verdict.phase(state)
@@ -105,7 +100,7 @@ def _rate(state: ServerState, now: float) -> str:
 
 def _figure(pick: Callable[[Sample], str]) -> Callable[[ServerState, float], str]:
     def text(state: ServerState, _now: float) -> str:
-        sample = sample_of(state)
+        sample = verdict.figures(state)
         return pick(sample) if sample and verdict.phase(state) is Phase.READY else ""
 
     return text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 from tui.sglang import failures
@@ -116,18 +117,24 @@ def stale_after(state: ServerState) -> float:
     return max(10.0, min(3 * longest, 60.0))
 
 
-def throughput(state: ServerState, now: float) -> float | None:
-    """Generated tokens per second now: 0 when it idles, ``None`` when unknown; of a saved log the last value."""
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Tokens per second, summed over DP ranks; ``None`` when unknown. ``stale``: not the present figures, it idles."""
+
+    generate: float | None = None
+    prefill: float | None = None
+    stale: bool = False
+
+
+def throughput(state: ServerState, now: float) -> Throughput:
+    """How fast the server works at ``now``. A saved log has no now: its last figures."""
     sample = figures(state)
-    if sample is None or sample.generate is None:
-        return None
+    if sample is None or not (saved(state) or phase(state) is Phase.READY):
+        return Throughput()
     if saved(state):
-        return sample.generate
-    if phase(state) is not Phase.READY:
-        return None
-    if is_stale(state, now) or state.log.after_idle:
-        return 0.0 if is_stale(state, now) else None
-    return sample.generate
+        return Throughput(sample.generate, sample.prefill)
+    generate = None if state.log.after_idle else sample.generate  # it would average over the idle time
+    return Throughput(generate, sample.prefill, is_stale(state, now))
 
 
 def is_stale(state: ServerState, now: float) -> bool:

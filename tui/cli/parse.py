@@ -1,0 +1,98 @@
+"""``hcs-tui parse``: what a saved log says."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import click
+
+from tui.cli.errors import fail
+from tui.cli.exits import Exit
+from tui.cli.options import json_option, print_json
+from tui.sglang import verdict
+from tui.sglang.events import LogRead
+from tui.sglang.model import Phase, ServerInfo
+from tui.sglang.parser import read
+from tui.sglang.reduce import reduce
+from tui.sglang.state import ServerState
+
+STEP = 64 * 1024
+HEAD = 4 << 20  # bytes in which a log shows whose it is
+OTHER_ENGINES = {
+    "vLLM": re.compile(
+        rb"vLLM API server|vllm serve|\(EngineCore|LLM engine \(v|\(APIServer pid=|Avg prompt throughput:"
+    ),
+    "TGI": re.compile(rb"text_generation_(launcher|router)"),
+    "llama.cpp": re.compile(rb"llama_model_loader|llama_context|srv  "),
+    "TensorRT-LLM": re.compile(rb"\[TRT-LLM\]|\[TensorRT-LLM\]"),
+}
+BINARY = re.compile(rb"[\x00-\x06\x0e-\x1a\x7f]")
+CODES = {Phase.READY: Exit.OK, Phase.STOPPED: Exit.OK, Phase.FAILED: Exit.FAILED}
+
+
+@click.command("parse")
+@click.argument("log", metavar="LOG|-")
+@json_option
+def command(log: str, as_json: bool) -> Exit:
+    """Read any SGLang log: stage, caches, throughput, failure and advice."""
+    if log == "-":
+        state, at = read_state(sys.stdin.buffer, "stdin", None), time.time()
+    else:
+        path = _file(log)
+        with path.open("rb") as stream:
+            state, at = read_state(stream, path.stem or path.name, log), path.stat().st_mtime
+    if as_json:
+        from tui.report.json import report
+
+        print_json(report(state, at))
+    else:
+        from tui.report.server import server_text
+
+        click.echo(server_text(state, at))
+    return CODES.get(verdict.phase(state), Exit.UNDECIDED)
+
+
+def read_state(stream: BinaryIO, name: str, log: str | None) -> ServerState:
+    """The state at the end of a log, read in steps. Ends the command where it is no log of SGLang."""
+    facts = read(_chunks(stream, log or name))
+    return reduce(ServerState(ServerInfo(name, log=log)), LogRead(time.time(), facts))
+
+
+def _file(log: str) -> Path:
+    path = Path(log)
+    if path.is_dir():
+        fail(f"{log}: is a directory; name a log file")
+    if not path.exists():
+        fail(f"{log}: no such file")
+    return path
+
+
+def _chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """The log in steps; its first megabytes are looked at before anything is believed of them."""
+    head = stream.read(HEAD)
+    if problem := foreign(head):
+        fail(f"{name}: {problem}", Exit.UNDECIDED)
+    for start in range(0, len(head), STEP):
+        yield head[start : start + STEP]
+    while chunk := stream.read(STEP):
+        yield chunk
+
+
+def foreign(head: bytes) -> str:
+    """Why the first bytes of a file are no log of SGLang, in one line; empty where they may be one."""
+    if not head.strip():
+        return "is empty: no server has written to it"
+    if b"sglang" in head.lower():
+        return ""
+    sample = head[:STEP]
+    if len(BINARY.findall(sample)) > len(sample) / 50:
+        return "is binary, not a log"
+    for engine, mark in OTHER_ENGINES.items():
+        if mark.search(head):
+            return f"is a log of {engine}; only SGLang's are understood"
+    return ""
