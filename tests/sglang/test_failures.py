@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.sglang.failure_cases import CASES, Case
+from tests.sglang.failure_cases import Case, cases
 from tui.sglang.facts import LogFacts
 from tui.sglang.failures import EMPTY, Trace, cause, fatal, from_exit, observe, short
 from tui.sglang.lines import parse
@@ -105,16 +105,17 @@ WRAPPERS: dict[str, Callable[[str], str]] = {
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", list(cases()), ids=lambda case: case.name)
 def test_wordings(case: Case, wrapper: str) -> None:
     marked = WRAPPERS[wrapper](case.log)
     lines = marked.split("\n")
     expected = next((line[2:].rstrip("\r") for line in lines if line.startswith(">>")), None)
     trace = follow(re.sub(r"(?m)^>>", "", marked).encode())
-    found = cause(trace, LogFacts(stage=case.stage, ready=case.ready, args=case.args))
+    args = {"enable_hierarchical_cache": str("hicache" in case.flags)}
+    found = cause(trace, LogFacts(stage=case.stage, ready="ready" in case.flags, args=args))
     assert (found.kind if found else None) is case.kind
     assert (found.line.rstrip("\r") if found else None) == expected
-    assert fatal(trace) is case.fatal
+    assert fatal(trace) is ("alive" not in case.flags)
 
 
 def test_a_log_that_ends_silently() -> None:
