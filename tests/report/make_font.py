@@ -59,7 +59,7 @@ def build(path: Path) -> None:
     font.setupGlyphOrder(list(glyphs))
     font.setupCharacterMap(names)
     font.setupGlyf(glyphs)
-    font.setupHorizontalMetrics({name: (ADVANCE, 0) for name in glyphs})
+    font.setupHorizontalMetrics(dict.fromkeys(glyphs, (ADVANCE, 0)))
     font.setupHorizontalHeader(ascent=ASCENT, descent=DESCENT)
     font.setupNameTable({"familyName": FAMILY, "styleName": "Regular", "fullName": FAMILY, "psName": "HcsSymbols"})
     font.setupOS2(sTypoAscender=ASCENT, sTypoDescender=DESCENT, usWinAscent=ASCENT, usWinDescent=-DESCENT)

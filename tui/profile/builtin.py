@@ -48,6 +48,7 @@ def find_profile(text: str) -> Path:
 
 def _in(folder: Path) -> list[Path]:
     try:
-        return sorted(path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file())
+        found = [path for path in folder.iterdir() if path.suffix in SUFFIXES and path.is_file()]
+        return sorted(found, key=lambda path: path.stem)
     except OSError:
         return []

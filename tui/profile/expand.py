@@ -21,6 +21,7 @@ FIRST_PORT = 30000  # SGLang's default
 TOKEN = re.compile(r"(?<![${])\{([a-z_]+)\}(?!\})")  # neither ${name} of a shell nor {{name}} of a template
 TOKENS = ("gpu", "name", "port", "host")
 MAX_SERVERS = 256
+NO_HOST = Host(name="", ssh="")  # stands in while the rest of a server is checked; never in a profile
 PLAIN_KEYS = ("python", "cwd", "log", "setup", "ready_by", "ready_timeout", "stall_after", "stop_grace", "restart")
 
 
@@ -158,18 +159,15 @@ class Expansion:
     def _server(self, draft: Draft, hosts: Mapping[str, Host]) -> Server | None:
         host = self._host_of(draft, hosts)
         port = self._port(draft)
-        if host is None or port is None:
-            return None
-        words = {"gpu": "-".join(map(str, draft.gpus)), "port": str(port), "host": host.name}
+        words = {"gpu": "-".join(map(str, draft.gpus)), "port": str(port), "host": host.name if host else ""}
         name = draft.key.replace("{gpu}", words["gpu"])
         if not NAME.fullmatch(name):
             self._problem(("servers", draft.key), "a server's name takes letters, digits, '.', '_' and '-', and {gpu}")
-            return None
         fill = self._filler(draft, {**words, "name": name})
         values = draft.values
         server = Server(
             name=name,
-            host=host,
+            host=host or NO_HOST,
             port=port,
             gpus=draft.gpus,
             env={env: fill(value, "env", env) for env, value in values["env"].items()},
@@ -178,7 +176,7 @@ class Expansion:
             **({"command": fill(tuple(values["command"]), "command")} if "command" in values else {}),
         )
         self._check_server(draft, server)
-        return server
+        return server if host else None
 
     def _host_of(self, draft: Draft, hosts: Mapping[str, Host]) -> Host | None:
         """The server's host: the one named, the only one there is, or ``local``, which needs no declaration."""
@@ -195,13 +193,12 @@ class Expansion:
             self._problem(self._where(draft.key, "host"), message)
         return None
 
-    def _port(self, draft: Draft) -> int | None:
+    def _port(self, draft: Draft) -> int:
         written = draft.values.get("port", f"{FIRST_PORT}+")
         port = int(written[:-1]) + draft.index if isinstance(written, str) else int(written)
-        if port <= 65535:
-            return port
-        self._problem(self._where(draft.key, "port"), f"counts up to {port}; a port is 1 to 65535")
-        return None
+        if port > 65535:
+            self._problem(self._where(draft.key, "port"), f"counts up to {port}; a port is 1 to 65535")
+        return port
 
     def _filler(self, draft: Draft, words: Mapping[str, str]) -> Callable[..., Any]:
         """A function that fills ``{gpu}``, ``{name}``, ``{port}``, ``{host}`` into a value standing at ``rest``."""
