@@ -101,7 +101,7 @@ async def headless_demo(profile: Profile, seconds: float) -> Exit:
     async with open_fleet(profile, profile.servers, narrator) as fleet:
         fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))
         await asyncio.gather(*(fleet.act(Launch(name)) for name in fleet.supervisors))
-        reached = await fleet.until(lambda: settled(fleet.states()), seconds)
+        reached = await fleet.until(lambda: settled(fleet.states(), time.time()), seconds)
         summarise(fleet, as_json=False)
         return Exit.worst([Exit.OK if reached else Exit.UNDECIDED, host_exit(fleet)])
 

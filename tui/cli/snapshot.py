@@ -34,7 +34,7 @@ def wait_for(source: FleetThread, until: str | None) -> Exit:
         case "ready":
             reached = _poll(lambda: all(decided(s) for s in source.states()), deadline)
         case "settled":
-            reached = _poll(lambda: settled(source.states()), deadline)
+            reached = _poll(lambda: settled(source.states(), source.now()), deadline)
         case seconds:
             _poll(lambda: False, float(seconds))
             reached = True

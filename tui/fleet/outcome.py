@@ -16,11 +16,9 @@ def decided(state: ServerState) -> bool:
     return verdict.phase(state) in _DECIDED
 
 
-def settled(states: Iterable[ServerState]) -> bool:
-    """Every outcome is known, and each ready server has shown a throughput."""
-    states = tuple(states)
+def settled(states: Iterable[ServerState], now: float) -> bool:
+    """Every outcome is known, and each ready server shows a throughput."""
     return all(
-        decided(s)
-        and (verdict.phase(s) is not Phase.READY or (s.log.latest is not None and s.log.latest.generate is not None))
+        decided(s) and (verdict.phase(s) is not Phase.READY or verdict.throughput(s, now).generate is not None)
         for s in states
     )

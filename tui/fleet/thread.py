@@ -106,6 +106,6 @@ class FleetThread:
 
     async def _first_look(self, fleet: Fleet) -> None:
         await fleet.settled()
-        self._settled.set()
         if self._launch:
             await asyncio.gather(*(fleet.act(Launch(name)) for name in fleet.supervisors))
+        self._settled.set()
