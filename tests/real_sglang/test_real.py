@@ -7,7 +7,6 @@ case.
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -56,7 +55,7 @@ def site(tmp_path: Path, sshd: Sshd) -> Iterator[Site]:  # noqa: F811
     python = environment.ensure(ENVIRONMENT)
     model = tmp_path / "model"
     script = environment.HERE / "make_tiny_model.py"
-    subprocess.run([str(python), str(script), str(model)], check=True, capture_output=True, timeout=PATIENCE)
+    environment.run("making the model", [str(python), str(script), str(model)], environment.server_env())
     folder = tmp_path / "work"
     folder.mkdir()
     host = {
