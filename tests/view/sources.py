@@ -228,7 +228,8 @@ LINES = {
 def decode_line(second: int, rate: float) -> str:
     return (
         f"[2025-11-30 02:36:{second % 60:02d}] Decode batch, #running-req: 48, #full token: 117964, "
-        f"full token usage: 0.81, mamba num: 30, mamba usage: 0.62, cuda graph: True, gen throughput (token/s): {rate:.2f}, #queue-req: 12"
+        "full token usage: 0.81, mamba num: 30, mamba usage: 0.62, cuda graph: True, "
+        f"gen throughput (token/s): {rate:.2f}, #queue-req: 12"
     )
 
 

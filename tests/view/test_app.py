@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from tests.view.sources import NOW, FixedSource, decode_line, many
 from tui.fleet.api import HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
+from tui.sglang.model import Sample
 from tui.view.actions import ACTS, BY_ID, key_table
 from tui.view.app import HcsApp
 from tui.view.log.pane import LogPane
@@ -62,7 +63,7 @@ async def test_selection_by_arrows_letters_digits_and_mouse(source: FixedSource)
 
 
 async def test_launch_and_smoke_test_are_sent(source: FixedSource) -> None:
-    async with running(source) as (app, pilot):
+    async with running(source) as (_, pilot):
         await pilot.press("l", "2", "t")
         assert source.acted == [Launch("gpu0"), SmokeTest("gpu1")]
 
@@ -131,9 +132,8 @@ async def test_a_growing_log_and_new_states_are_shown(source: FixedSource) -> No
         with path.open("a") as file:
             file.write("[2025-11-30 02:37:00] a new line [with brackets]\n")
         await until(lambda: "a new line [with brackets]" in screen_text(app), pilot)
-        source.change(
-            "gpu1", log=replace(source.servers[1].log, latest=replace(source.servers[1].log.latest, generate=77.0))
-        )  # type: ignore[type-var]  # there is one
+        log = source.servers[1].log
+        source.change("gpu1", log=replace(log, latest=Sample(NOW, generate=77.0)))
         await until(lambda: "77.0 tok/s" in screen_text(app), pilot)
 
 
@@ -189,7 +189,10 @@ async def test_search_next_previous_and_clear(source: FixedSource) -> None:
         assert pane._hit == last
         await pilot.press("n")
         await app.workers.wait_for_complete()
-        assert "no later line" in pane.status()
+        assert pane._hit < last and "on from the start" in pane.status()
+        await pilot.press("slash", *"nowhere at all", "enter")
+        await app.workers.wait_for_complete()
+        assert "not found" in pane.status()
         await pilot.press("slash", "escape")
         assert not app.query_one("#search", Input).has_class("open")
         assert pane.reader is not None and pane.reader.found is None
@@ -284,7 +287,7 @@ async def test_the_palette_finds_servers_and_actions(source: FixedSource) -> Non
 
 
 async def test_quitting_says_that_servers_run_on(source: FixedSource, capsys: pytest.CaptureFixture[str]) -> None:
-    async with running(source) as (app, pilot):
+    async with running(source) as (_, pilot):
         await pilot.press("q")
     assert source.acted == []
     assert "gpu0, gpu1, gpu2: running on" in capsys.readouterr().err

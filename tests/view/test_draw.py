@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,7 @@ def test_columns_go_in_a_set_order(glances: list[Glance]) -> None:
     for columns in range(150, 50, -1):
         row = text(board.board(glances, columns)[:1])
         counts.append(tuple(mark in row for mark in marks))
-    for wider, narrower in zip(counts, counts[1:], strict=False):
+    for wider, narrower in pairwise(counts):
         assert all(w or not n for w, n in zip(wider, narrower, strict=True))
     assert counts[-1][-2:] == (True, True)
 

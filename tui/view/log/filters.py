@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui.sglang.lines import is_probe, kind_of
+from tui.sglang.kinds import is_probe, kind_of
 
 __all__ = ["FILTERS", "INKS", "Filter", "is_probe", "keeper", "kind_of"]
 

@@ -172,23 +172,30 @@ class LogPane(Sheet, can_focus=True):
             self.run_worker(self._find(self.reader, back), group="search", exclusive=True, exit_on_error=False)
 
     async def _find(self, reader: LogReader, back: bool) -> None:
-        """Go to the next line with the term that the filter lets through."""
+        """Go to the next line with the term that the filter lets through; at the file's edge, on from the other one."""
         file, hit = reader.file, self._hit
-        start = (
-            (hit if hit is not None else file.size)
-            if back
-            else (reader.place() if hit is None else _after(reader, hit))
-        )
-        for offset in find(file, self._term, start, back=back):
+        if back:
+            start = file.size if hit is None else hit
+        else:
+            start = reader.place() if hit is None else _after(reader, hit)
+        found = await self._first(reader, start, back)
+        self.message = ""
+        if found is None:
+            found = await self._first(reader, file.size if back else 0, back)
+            self.message = "not found" if found is None else "on from the end" if back else "on from the start"
+        if found is not None:
+            self._hit = found
+            reader.go_to(found, above=self.size.height // 3)
+        self.redraw()
+
+    async def _first(self, reader: LogReader, start: int, back: bool) -> int | None:
+        """The first hit from ``start`` on that the filter lets through, looked for without holding up the app."""
+        for offset in find(reader.file, self._term, start, back=back):
             if offset is None:
                 await asyncio.sleep(0)
             elif _visible(reader, offset):
-                self._hit, self.message = offset, ""
-                reader.go_to(offset, above=self.size.height // 3)
-                self.redraw()
-                return
-        self.message = "no earlier line" if back else "no later line"
-        self.redraw()
+                return offset
+        return None
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
