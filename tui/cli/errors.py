@@ -54,13 +54,14 @@ def explain(error: BaseException) -> tuple[str, Exit]:
     from tui.host.api import HostError, HostErrorKind
     from tui.profile.problem import ProfileError, UnknownServer
     from tui.profile.secrets import SecretMissing
+    from tui.report.png import PngUnavailable
 
     match error:
         case CommandError():
             return error.message, error.code
         case ProfileError():
             return str(error), Exit.USAGE
-        case UnknownServer() | SecretMissing():
+        case UnknownServer() | SecretMissing() | PngUnavailable():
             return str(error), Exit.USAGE
         case HostError():
             return str(error), Exit.FAILED if error.kind is HostErrorKind.REFUSED else Exit.UNREACHABLE

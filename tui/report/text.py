@@ -35,9 +35,24 @@ def status_table(states: Iterable[ServerState], now: float, width: int = WIDTH) 
     rows = [[column.title for column in columns]]
     rows += [[_cut(column.text(state, now), column.widest) for column in columns] for state in states]
     lines = table(rows, [column.right for column in columns])
+    if len(states) > 1:
+        lines += wrapped(_sum(states, now), width)
     for state in states:
         lines += remarks(state, now, width)
     return "\n".join(lines)
+
+
+def _sum(states: Sequence[ServerState], now: float) -> str:
+    """The fleet in one line: how many servers are in which phase, and their rates together."""
+    phases = [verdict.phase(state) for state in states]
+    counts = [f"{phases.count(phase)} {phase.value}" for phase in Phase if phase in phases]
+    rates = [
+        verdict.throughput(state, now).generate or 0.0
+        for state, phase in zip(states, phases, strict=True)
+        if phase is Phase.READY
+    ]
+    total = f"; {number(sum(rates))} tok/s" if rates else ""
+    return f"{len(states)} servers: {', '.join(counts)}{total}"
 
 
 def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
