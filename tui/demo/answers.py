@@ -155,7 +155,7 @@ def metrics(options: Options, figures: Figures) -> str:
     """``GET /metrics``: Prometheus text, the metrics of the release that this server has figures for."""
     labels = f'{{model_name="{options.flags["served_model_name"]}"}}'
     rank = labels.replace("{", '{engine_type="unified",', 1).replace("}", ',pp_rank="0",tp_rank="0"}', 1)
-    hicache = options.hicache_gb * 10**9
+    kv, mamba = options.host_pools
     rows: list[tuple[str, str, str, str, float]] = [  # name, type, since, labels, value
         ("num_running_reqs", "gauge", "0.3.6", rank, figures.running),
         ("num_queue_reqs", "gauge", "0.3.6", rank, figures.queued),
@@ -167,8 +167,6 @@ def metrics(options: Options, figures: Figures) -> str:
         ("max_total_num_tokens", "gauge", "0.5.6", rank, options.scenario.tokens),
         ("mamba_usage", "gauge", "0.5.4.post3", rank, figures.states / options.scenario.slots),
         ("full_token_usage", "gauge", "0.5.10", rank, figures.used / options.scenario.tokens),
-        ("hicache_host_total_tokens", "gauge", "0.5.10", rank, host_tokens(hicache, QWEN) if hicache else 0),
-        ("hicache_host_mamba_total_states", "gauge", "0.5.23", rank, host_slots(hicache, QWEN) if hicache else 0),
         ("prompt_tokens_total", "counter", "0.3.6", labels, figures.prompt_tokens),
         ("generation_tokens_total", "counter", "0.3.6", labels, figures.generated_tokens),
         ("cached_tokens_total", "counter", "0.4.4", labels, figures.cached_tokens),
@@ -181,6 +179,9 @@ def metrics(options: Options, figures: Figures) -> str:
             figures.generated_tokens,
         ),
     ]
+    if kv:
+        rows.append(("hicache_host_total_tokens", "gauge", "0.5.10", rank, host_tokens(kv, QWEN)))
+        rows.append(("hicache_host_mamba_total_states", "gauge", "0.5.23", rank, host_slots(mamba, QWEN)))
     return "".join(
         f"# HELP sglang:{name} Simulated.\n# TYPE sglang:{name} {kind}\nsglang:{name}{tags} {float(value)}\n"
         for name, kind, since, tags, value in rows

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tui.demo.lines import DEFAULT_VERSION, Dialect, version_key
 from tui.demo.scenarios import SCENARIOS, Scenario
+from tui.demo.sizes import GB, QWEN
 
 _ALIASES = {
     "model_path": ("--model",),
@@ -55,6 +56,21 @@ class Options:
     def hicache_gb(self) -> int:
         """Decimal GB per host pool, 0 without HiCache."""
         return int(str(self.flags["hicache_size"])) if self.flags.get("enable_hierarchical_cache") else 0
+
+    @property
+    def host_pools(self) -> tuple[int, int]:
+        """Bytes of the KV and the Mamba host pool.
+
+        ``--hicache-size`` counts for each pool up to 0.5.16, and is divided between them since 0.5.17. Before 0.5.10
+        there is none for Mamba.
+        """
+        size = self.hicache_gb * GB
+        if not self.dialect.since("0.5.10"):
+            return size, 0
+        if not self.dialect.since("0.5.17"):
+            return size, size
+        kv, mamba = self.scenario.tokens * QWEN.kv_per_token, self.scenario.slots * QWEN.slot
+        return size * kv // (kv + mamba), size * mamba // (kv + mamba)
 
     @property
     def draft_tokens(self) -> int:

@@ -6,30 +6,31 @@ import os
 import random
 import select
 import signal
-import socket
 import time
 
 from tui.demo.arguments import Options
 from tui.demo.batch_lines import Batch, decode_line, prefill_line
 from tui.demo.engine import Engine, Limits, Request
+from tui.demo.engine import Step as Pass
 from tui.demo.process import Channel, Message, raw, record
-from tui.demo.sizes import GB, QWEN
+from tui.demo.sizes import QWEN
 from tui.demo.startup import Startup
 from tui.demo.steps import Bar, Crash, Die, Hang, Pin, Say, Step, Wait
 from tui.demo.tracebacks import written
 
 _MIB = 1 << 20
+_LATE_SECONDS = 0.2  # what a busy machine costs is caught up, up to here
 
 
 class Scheduler:
     """One rank. Only rank 0 talks to the main process and prints batch lines; the others load and wait."""
 
-    def __init__(self, options: Options, rank: int, main: int, end: socket.socket) -> None:
+    def __init__(self, options: Options, rank: int, main: int, channel: Channel | None) -> None:
         self.options = options
         self.rank = rank
         self.main = main
         self.prefix = f" TP{rank}" if options.ranks > 1 else ""
-        self.channel = Channel(end)
+        self.channel = channel
         self.pinned: list[bytearray] = []
         scenario = options.scenario
         limits = Limits(
@@ -37,7 +38,7 @@ class Scheduler:
             slots=scenario.slots,
             running=scenario.running,
             chunk=int(str(options.flags["chunked_prefill_size"])),
-            host_tokens=options.hicache_gb * GB // QWEN.kv_per_token,
+            host_tokens=options.host_pools[0] // QWEN.kv_per_token,
             draft_tokens=options.draft_tokens,
             log_interval=options.log_interval,
         )
@@ -49,9 +50,12 @@ class Scheduler:
         self._sleep(self.options.scenario.pace.workers)
         for step in Startup(self.options).steps():
             self._play(step)
+        if self.channel is None:
+            while True:
+                signal.pause()
         self.channel.send(ready=True, seconds=time.monotonic() - self.began)
         try:
-            self._serve()
+            self._serve(self.channel)
         except EOFError:
             return
 
@@ -107,18 +111,19 @@ class Scheduler:
         while True:
             signal.pause()  # the main process kills the tree
 
-    def _serve(self) -> None:
+    def _serve(self, channel: Channel) -> None:
         """Take requests and step the engine at its pace. Idle, it sleeps in ``select``."""
         due = time.monotonic()
         while True:
             wait = None if self.engine.idle else max(0.0, due - time.monotonic())
-            if select.select([self.channel.socket], [], [], wait)[0]:
-                for message in self.channel.receive():
+            if select.select([channel.socket], [], [], wait)[0]:
+                for message in channel.receive():
                     self._take(message)
             if self.engine.idle or time.monotonic() < due:
-                due = max(due, time.monotonic()) if self.engine.idle else due
                 continue
-            due = max(due, time.monotonic() - 0.2) + self._step()
+            step = self._step()
+            channel.send(out=step.out, stats=self._stats(step.prefill, step.decode))
+            due = max(due, time.monotonic() - _LATE_SECONDS) + step.seconds
 
     def _take(self, message: Message) -> None:
         if "abort" in message:
@@ -126,14 +131,13 @@ class Scheduler:
         elif "add" in message:
             self.engine.add(Request(message["add"], message["prompt"], message["wanted"], tuple(message["blocks"])))
 
-    def _step(self) -> float:
+    def _step(self) -> Pass:
         step = self.engine.step(time.monotonic())
         if step.prefill:
             self._say(prefill_line(self.options.dialect, step.prefill))
         if step.decode:
             self._say(decode_line(self.options.dialect, step.decode))
-        self.channel.send(out=step.out, stats=self._stats(step.prefill, step.decode))
-        return step.seconds
+        return step
 
     def _stats(self, prefill: Batch | None, decode: Batch | None) -> dict[str, object]:
         engine = self.engine

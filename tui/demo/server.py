@@ -39,17 +39,15 @@ class Tree:
         self.options = options
         self.children: list[Child] = []
         self.loading = True
-        self.channel, theirs = _pair()
+        ours, theirs = socket.socketpair()
+        self.channel = Channel(ours)
         main = os.getpid()
         for rank in range(options.ranks):
-            end = theirs if rank == 0 else _pair()[1]
-            self._fork(
-                f"scheduler_{rank}",
-                f"sglang::scheduler_TP{rank}" if options.ranks > 1 else "sglang::scheduler",
-                Scheduler(options, rank, main, end).run,
-            )
+            title = f"sglang::scheduler_TP{rank}" if options.ranks > 1 else "sglang::scheduler"
+            end = Channel(theirs) if rank == 0 else None
+            self._fork(f"scheduler_{rank}", title, Scheduler(options, rank, main, end).run)
+            theirs.close()  # rank 0 alone holds it now, so that its death is seen
         self._fork("detokenizer", "sglang::detokenizer", _wait_for_host)
-        theirs.close()
 
     def _fork(self, name: str, title: str, work: Callable[[], None]) -> None:
         main = os.getpid()
@@ -63,8 +61,7 @@ class Tree:
                 signal.signal(number, signal.SIG_DFL)
             die_with_parent(main)
             name_process(title)
-            if "scheduler" in name:  # only the main process may hold this end, or nobody would see it go
-                self.channel.socket.close()
+            self.channel.socket.close()  # the main process alone may hold this end
             work()
             status = 0
         except Exception:
@@ -116,11 +113,6 @@ class Tree:
         self.say("exit_code", code=code)
         raw(rank_died(self.options.dialect.say(PROCESS, "rank_died", code=code)))
         sys.exit(1)
-
-
-def _pair() -> tuple[Channel, socket.socket]:
-    ours, theirs = socket.socketpair()
-    return Channel(ours), theirs
 
 
 def _wait_for_host() -> None:

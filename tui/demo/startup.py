@@ -152,23 +152,13 @@ class Startup:
 
     def _host_pools(self) -> Iterator[Step]:
         """The host pools of HiCache: the line comes first, then the silent minutes of pinning."""
-        gigabytes = self.options.hicache_gb
-        hybrid = self.dialect.since("0.5.10")
-        if gigabytes:
-            kv, mamba = self._split(gigabytes) if hybrid else (gigabytes * GB, 0)
+        kv, mamba = self.options.host_pools
+        if kv:
             yield from self._host_kv(kv)
-            if hybrid:
+            if mamba:
                 yield from self._host_mamba(mamba)
                 yield from self._line(POOLS, "attached", layers=QWEN.layers)
-        yield from self._line(POOLS, "tree", hybrid=True, hicache=bool(gigabytes))
-
-    def _split(self, gigabytes: int) -> tuple[int, int]:
-        """``--hicache-size`` in bytes for KV and Mamba: for each up to 0.5.16, divided between them since 0.5.17."""
-        if not self.dialect.since("0.5.17"):
-            return gigabytes * GB, gigabytes * GB
-        kv = self.scenario.tokens * QWEN.kv_per_token
-        share = kv / (kv + self.scenario.slots * QWEN.slot)
-        return int(gigabytes * GB * share), int(gigabytes * GB * (1 - share))
+        yield from self._line(POOLS, "tree", hybrid=True, hicache=bool(kv))
 
     def _host_kv(self, size: int) -> Iterator[Step]:
         tokens = host_tokens(size, QWEN)
