@@ -26,6 +26,15 @@ def server(tmp_path: Path) -> Iterator[Sshd]:
     running.stop()
 
 
+@pytest.fixture(scope="session")
+def lasting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """One sshd for all tests that do it no harm."""
+    require_sshd()
+    running = start_sshd(tmp_path_factory.mktemp("lasting") / "sshd")
+    yield running
+    running.stop()
+
+
 @pytest.fixture(params=["local", "ssh"])
 async def link(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[HostLink]:
     """The same over both ways."""
@@ -34,5 +43,5 @@ async def link(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
         async with opened(HostOf(state_dir=str(state))) as found:
             yield found
     else:
-        async with opened(ssh_host(request.getfixturevalue("server"), state)) as found:
+        async with opened(ssh_host(request.getfixturevalue("lasting_server"), state)) as found:
             yield found

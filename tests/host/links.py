@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.host.sshd import Sshd
 from tui.host.api import HostError, LaunchSpec, LinkEvent, LinkLost, LinkUp, LogBytes, RunEnded, RunRecord, RunWatch
+from tui.host.channel import PipeChannel
 from tui.host.connect import LocalLink, SshLink
 from tui.host.link import HostLink
 
@@ -79,10 +80,10 @@ class Ear:
         return bytes(self.logs[run])
 
 
-def python(code: str, *arguments: str, server: str = "s", **more: object) -> LaunchSpec:
+def python(code: str, *arguments: str, server: str = "s", **more: Any) -> LaunchSpec:
     """A server that is a few lines of Python."""
     spec = LaunchSpec("p", server, (sys.executable, "-c", code, *arguments), who="alice@desk")
-    return replace(spec, **more)  # type: ignore[arg-type]  # fields of LaunchSpec by name
+    return replace(spec, **more)
 
 
 async def follow(link: HostLink, spec: LaunchSpec) -> RunRecord:
@@ -102,9 +103,9 @@ async def refusal(link: HostLink, spec: LaunchSpec) -> HostError:
     raise AssertionError(f"was launched: {record}")
 
 
-def ssh_host(server: Sshd, state: Path, **more: str) -> HostOf:
+def ssh_host(server: Sshd, state: Path, **more: Any) -> HostOf:
     host = HostOf(server.address, identity=server.identity, known_hosts=server.known_hosts, state_dir=str(state))
-    return replace(host, **more)  # type: ignore[arg-type]  # fields of HostOf by name
+    return replace(host, **more)
 
 
 @asynccontextmanager
@@ -131,9 +132,9 @@ async def end_all(link: HostLink) -> None:
 
 def agent_pid(link: HostLink) -> int:
     """The agent of a local link."""
-    channel = link._session._channel  # type: ignore[union-attr]  # a test that kills it
-    pid: int = channel.pid  # type: ignore[attr-defined]  # a PipeChannel
-    return pid
+    session = link._session
+    assert session is not None and isinstance(session._channel, PipeChannel)
+    return session._channel.pid
 
 
 def is_running(pid: int) -> bool:

@@ -42,9 +42,13 @@ class Sshd:
     def known_hosts(self) -> str:
         return str(self.folder / "known_hosts")
 
+    def below(self) -> list[int]:
+        """Process ids of everything that runs below this sshd."""
+        return _descendants(self.process.pid)
+
     def sessions(self) -> list[int]:
         """Process ids of the sshd processes below this one: one or two per connection."""
-        return [pid for pid in descendants(self.process.pid) if _name(pid).startswith("sshd")]
+        return [pid for pid in self.below() if _name(pid).startswith("sshd")]
 
     def kill_sessions(self, number: int = signal.SIGKILL) -> int:
         """End every connection from the server's side; how many processes that took."""
@@ -70,7 +74,7 @@ def _name(pid: int) -> str:
         return ""
 
 
-def descendants(root: int) -> list[int]:
+def _descendants(root: int) -> list[int]:
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         try:

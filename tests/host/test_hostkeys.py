@@ -1,5 +1,6 @@
 """Whom we talk to: strict host keys, logins, and the traps of ~/.ssh/config."""
 
+# ruff: noqa: ASYNC221, ASYNC240  # small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
 import subprocess

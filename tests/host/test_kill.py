@@ -1,5 +1,6 @@
 """A kill leaves nothing, whatever the processes do; and it touches nobody else."""
 
+# ruff: noqa: ASYNC110, ASYNC220  # small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
 import asyncio

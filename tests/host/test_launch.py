@@ -1,5 +1,6 @@
 """Launch, log, exit: over a pipe and over sshd."""
 
+# ruff: noqa: ASYNC240  # small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
 import json

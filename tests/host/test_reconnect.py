@@ -1,5 +1,6 @@
 """Nothing that happens to the link harms a server or loses a byte of its log."""
 
+# ruff: noqa: ASYNC110, ASYNC240  # small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
 import os
@@ -16,15 +17,25 @@ from tui.host import session
 from tui.host.api import HostError, HostErrorKind, LinkLost, LinkUp, RunEnded
 from tui.host.link import HostLink
 
-# about 3 MB in three seconds, of bytes that would show any shift
+# about 3 MB in 1.5 seconds, of bytes that would show any shift
 WRITER = """
 import sys, time
 for i in range(300):
     sys.stdout.buffer.write((b"%07d " % i) * 1250 + "ü☃\\n".encode())
     sys.stdout.buffer.flush()
-    time.sleep(0.01)
+    time.sleep(0.005)
 """
 WHOLE = b"".join((b"%07d " % i) * 1250 + "ü☃\n".encode() for i in range(300))
+
+
+async def received(ear: Ear, run: str, share: float) -> None:
+    """Wait until more than that share of the log is here."""
+    await ear.until(lambda: len(ear.logs.get(run, b"")) > len(WHOLE) * share)
+
+
+async def back(ear: Ear, ups: int) -> None:
+    """Wait for one more connection than ``ups``."""
+    await ear.until(lambda: len(ear.of(LinkUp)) > ups)
 
 
 @pytest.fixture(autouse=True)
@@ -41,10 +52,10 @@ async def test_a_log_is_whole_after_sshd_sessions_were_killed(server: Sshd, tmp_
         ear = Ear(link)
         run = await follow(link, python(WRITER))
         for drop in range(6):
-            await ear.until(lambda: len(ear.logs.get(run.run, b"")) > len(WHOLE) * dice.uniform(0.6, 1) * drop / 7)
+            await received(ear, run.run, dice.uniform(0.6, 1) * drop / 7)
             ups = len(ear.of(LinkUp))
             assert server.kill_sessions(dice.choice([signal.SIGKILL, signal.SIGTERM]))
-            await ear.until(lambda ups=ups: len(ear.of(LinkUp)) > ups)  # type: ignore[misc]  # a lambda's default
+            await back(ear, ups)
         assert await ear.log_of_size(run.run, len(WHOLE)) == WHOLE
         assert (await ear.ended(run.run)).exit is not None
         assert len(ear.of(LinkLost)) >= 6
@@ -56,10 +67,10 @@ async def test_a_log_is_whole_after_agents_were_killed(local: HostLink) -> None:
     ear = Ear(local)
     run = await follow(local, python(WRITER))
     for drop in range(12):
-        await ear.until(lambda: len(ear.logs.get(run.run, b"")) > len(WHOLE) * drop / 13)  # noqa: B023
+        await received(ear, run.run, drop / 13)
         ups = len(ear.of(LinkUp))
         kill_now(agent_pid(local))
-        await ear.until(lambda: len(ear.of(LinkUp)) > ups)  # noqa: B023
+        await back(ear, ups)
     assert await ear.log_of_size(run.run, len(WHOLE)) == WHOLE
     assert (await ear.ended(run.run)).exit is not None
 
@@ -145,7 +156,7 @@ async def test_the_agent_leaves_with_its_channel(server: Sshd, tmp_path: Path) -
 
     async with opened(ssh_host(server, tmp_path / "state")) as link:
         await link.runs()
-        below = [pid for pid in links_below(server) if pid not in server.sessions()]
+        below = [pid for pid in server.below() if pid not in server.sessions()]
         assert len(below) == 1
         server.kill_sessions()
         async with asyncio.timeout(5):
@@ -168,9 +179,3 @@ async def test_the_agent_leaves_when_nobody_speaks(tmp_path: Path) -> None:
     async with asyncio.timeout(10):
         assert await channel.read(65536) == b""
     await channel.close()
-
-
-def links_below(server: Sshd) -> list[int]:
-    from tests.host.sshd import descendants
-
-    return descendants(server.process.pid)

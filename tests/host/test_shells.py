@@ -1,5 +1,6 @@
 """The command line under every login shell, and the agent under every Python that it promises."""
 
+# small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
 import ast

@@ -218,7 +218,7 @@ class Link(Protocol):
         path: str,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 5.0,  # noqa: ASYNC109  # the agent keeps it
+        timeout: float = 5.0,  # the agent keeps it
     ) -> HttpAnswer: ...
 
     async def post(
@@ -228,7 +228,7 @@ class Link(Protocol):
         body: bytes,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 60.0,  # noqa: ASYNC109  # the agent keeps it
+        timeout: float = 60.0,  # the agent keeps it
     ) -> HttpAnswer: ...
 
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:

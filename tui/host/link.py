@@ -257,7 +257,7 @@ class HostLink:
         path: str,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 5.0,  # noqa: ASYNC109  # the agent keeps it
+        timeout: float = 5.0,  # the agent keeps it
     ) -> HttpAnswer:
         return await self._http("GET", port, path, b"", headers, timeout)
 
@@ -268,7 +268,7 @@ class HostLink:
         body: bytes,
         *,
         headers: Mapping[str, str] | None = None,
-        timeout: float = 60.0,  # noqa: ASYNC109  # the agent keeps it
+        timeout: float = 60.0,  # the agent keeps it
     ) -> HttpAnswer:
         return await self._http("POST", port, path, body, headers, timeout)
 

@@ -15,6 +15,7 @@ from .loop import Loop, Timer, monotonic
 from .notify import Notifier
 
 TICK = 0.05  # seconds between two reads of a busy log
+SETTLE = 0.003  # seconds after the first write: unbuffered Python writes a line in pieces
 CHECK = 1.0  # seconds between two looks at a silent one, whatever inotify says: replaced, truncated, missed
 NEVER = float("inf")
 
@@ -32,6 +33,7 @@ class Stream:
         self.due = 0.0  # when to look again
         self.notified = False  # an inotify watch is armed
         self.queued = False  # more is known to be there
+        self.settling = False  # woken a moment ago: the rest of a line that is written in pieces is due
         self.checked = 0.0
 
     def reopen(self) -> bool:
@@ -118,11 +120,12 @@ class Follower:
             stream.checked = now
             self._check(stream)
         stream.due = next_tick(now)
+        settling, stream.settling = stream.settling, False
         if stream.fd < 0:
             return
         if self._grown(stream):
             self._queue(stream)
-        elif stream.notified:
+        elif stream.notified and not settling:
             stream.watch = self._notifier.arm(stream.path, self._waker(stream))
             if stream.watch >= 0:
                 stream.due = now + CHECK
@@ -149,7 +152,8 @@ class Follower:
         def wake() -> None:
             if self._streams.get(stream.number) is stream:
                 stream.watch = -1
-                stream.due = next_tick(monotonic())
+                stream.due = monotonic() + SETTLE
+                stream.settling = True
                 if stream.fd >= 0 and self._grown(stream):
                     self._queue(stream)
                 self._tick_later()

@@ -7,34 +7,59 @@ import json
 import os
 import sys
 import time
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from . import preflight
 from .files import private_dirs, read_json, safe_name, write_json
 from .jobs import memory_file, spawn
+from .loop import monotonic
 from .masking import masked
 from .procs import boot_id
 from .requests import Agent, Refused, Request
 
+LOCK_PATIENCE = 2.0  # seconds for a keeper to leave
 SETUP_PATIENCE = 30.0  # seconds; setup lines that take longer are told by the run's end instead
 
 
 def launch(request: Request) -> None:
     """Answer with the run's record once the server's program has been started. Raises ``Refused``."""
     spec = request.json()
-    agent = request.agent
     env = environment(spec)
     cwd = preflight.working_directory(spec.get("cwd"))
     if not (spec.get("setup") and "/" not in spec["argv"][0]):
         preflight.program(spec["argv"][0], cwd, env)
+    _when_unlocked(request, spec, lambda lock: _start(request, spec, env, cwd, lock), monotonic() + LOCK_PATIENCE)
+
+
+def _when_unlocked(
+    request: Request, spec: Mapping[str, Any], go_on: Callable[[int], None], until: float, late: bool = False
+) -> None:
+    """The keeper of a run that has just ended leaves within milliseconds: wait for that, not for a living server."""
+    try:
+        agent = request.agent
+        server_dir = agent.runs.server_dir(spec["profile"], spec["server"])
+        lock = take_lock(server_dir, spec)
+        if lock is not None:
+            go_on(lock)
+        elif preflight.running(agent.runs, spec) or monotonic() >= until:
+            raise Refused(*held(agent, server_dir, spec))
+        else:
+            agent.loop.later(0.02, lambda: _when_unlocked(request, spec, go_on, until, True))
+    except Refused as error:
+        if not late:
+            raise
+        request.refuse(error)
+
+
+def _start(request: Request, spec: Mapping[str, Any], env: dict[str, str], cwd: str, lock: int) -> None:
+    agent = request.agent
     server_dir = agent.runs.server_dir(spec["profile"], spec["server"])
-    lock = take_lock(agent, server_dir, spec)
     try:
         preflight.nobody_runs(agent.runs, spec)
         preflight.port_free(spec.get("port"))
         link = preflight.log_link(spec.get("log_link"), cwd)
         run, folder = new_folder(server_dir, env)
-        write_json(os.path.join(folder, "run.json"), asked(agent, spec, run, cwd))
+        write_json(os.path.join(folder, "run.json"), asked(spec, run, cwd))
         log = os.path.join(folder, "server.log")
         os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
         preflight.place_link(link, log)
@@ -59,8 +84,11 @@ def environment(spec: Mapping[str, Any]) -> dict[str, str]:
     return env
 
 
-def take_lock(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> int:
-    """The server's flock, which its keeper will hold for life. Never unlinked: a second file would be a second lock."""
+def take_lock(server_dir: str, spec: Mapping[str, Any]) -> int | None:
+    """The server's flock, which its keeper will hold for life; ``None`` while another holds it.
+
+    The file is never unlinked: a second file would be a second lock.
+    """
     try:
         private_dirs(server_dir)
         fd = os.open(os.path.join(server_dir, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -73,7 +101,7 @@ def take_lock(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> int:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(fd)
-        raise Refused(*held(agent, server_dir, spec)) from None
+        return None
     mark = json.dumps({"who": spec.get("who", ""), "at": time.time()}).encode("ascii")
     os.ftruncate(fd, 0)
     os.pwrite(fd, mark, 0)
@@ -107,7 +135,7 @@ def new_folder(server_dir: str, env: dict[str, str]) -> tuple[str, str]:
     return run, folder
 
 
-def asked(agent: Agent, spec: Mapping[str, Any], run: str, cwd: str) -> dict[str, Any]:
+def asked(spec: Mapping[str, Any], run: str, cwd: str) -> dict[str, Any]:
     """``run.json``: what was asked, without any secret."""
     hide = masked(spec)
     return {

@@ -13,6 +13,8 @@ from .loop import IN, Timer
 from .requests import Agent
 
 PERIOD = 0.5  # seconds between two looks at processes and memory
+CALM = 1.0  # the same, while nothing changes
+NOISE = 1 << 20  # bytes of memory that are no change
 AT_LEAST = 1.0  # seconds between two reports, however little has changed
 POLL = 0.1  # seconds between two looks at a main process that cannot be waited for
 EXIT_PATIENCE = 1.0  # seconds for the keeper to write how it ended
@@ -58,7 +60,7 @@ class Watch:
         if self._timer is not None:
             self._timer.cancel()
         if self._agent.runs.alive(self.process):
-            self._timer = self._agent.loop.later(PERIOD if self._pidfd >= 0 else POLL, self._poll_end)
+            self._timer = self._agent.loop.later(CALM if self._pidfd >= 0 else POLL, self._poll_end)
         else:
             if self._pidfd >= 0:
                 self._agent.loop.unwatch(self._pidfd)
@@ -82,8 +84,8 @@ class Watch:
         self._agent.loop.send({"t": "ended", "run": self.run, "exit": ended, "log_size": size})
         self._watcher.drop(self.run)
 
-    def sample(self, found: dict[int, procs.Proc], free: tuple[int, int]) -> None:
-        """Look, and report what has changed, or anyway after a second."""
+    def sample(self, found: dict[int, procs.Proc], free: tuple[int, int]) -> bool:
+        """Look, and report what has changed, or anyway after a second. True: look again soon."""
         pids = sorted(procs.members(self.process, found))
         listening, listener = self._listening(pids)
         report = {
@@ -100,13 +102,16 @@ class Watch:
             "listener": listener,
         }
         now = time.monotonic()
-        if now - self._sent >= AT_LEAST - 0.05 or self._differs(report):
+        changed = self._differs(report)
+        if now - self._sent >= AT_LEAST - 0.05 or changed:
             self._last, self._sent = report, now
             self._agent.loop.send(report)
+        return changed or bool(self.port and listening != "own")  # somebody waits for the socket
 
     def _differs(self, report: dict[str, Any]) -> bool:
-        keys = ("alive", "pids", "pinned", "listening", "listener")
-        return any(self._last.get(key) != report[key] for key in keys)
+        keys = ("alive", "pids", "listening", "listener")
+        grown = abs(report["pinned"] - self._last.get("pinned", 0)) > NOISE
+        return grown or any(self._last.get(key) != report[key] for key in keys)
 
     def _listening(self, pids: list[int]) -> tuple[str | None, str | None]:
         """``own`` once a socket of this run accepts; ``foreign`` with its owner; else ``none``."""
@@ -171,6 +176,5 @@ class Watcher:
             return
         found = self.agent.scanner.scan()
         free = memory.available()
-        for watch in list(self._watches.values()):
-            watch.sample(found, free)
-        self._timer = self.agent.loop.later(PERIOD, self._look)
+        changed = [watch.sample(found, free) for watch in list(self._watches.values())]
+        self._timer = self.agent.loop.later(PERIOD if any(changed) else CALM, self._look)
