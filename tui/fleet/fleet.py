@@ -115,7 +115,7 @@ class Fleet:
                 return await supervisor.launch(hello)
             case Relaunch(_, overrides):
                 try:
-                    server = supervisor.server.with_args(overrides)
+                    server = supervisor.server.with_args(overrides) if overrides else supervisor.server
                 except ValueError as error:
                     return Outcome(False, f"{action.server}: {error}")
                 return await supervisor.relaunch(hello, server)

@@ -131,6 +131,7 @@ class Watch:
         if own not in self._accepts:
             self._accepts[own] = False
             Connect(self._agent.loop, sockets.reachable(found), self.port, self._on_connect(own))
+            return None, None  # the answer comes with the next look
         return "none", None
 
     def _on_connect(self, inode: str) -> Any:
