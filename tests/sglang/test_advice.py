@@ -12,7 +12,7 @@ from tui.sglang import memory
 from tui.sglang.advice import Seen, advise
 from tui.sglang.advice_flags import nearest_flag
 from tui.sglang.advice_memory import gpu_need, host_need, lower_fraction
-from tui.sglang.facts import LogFacts
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Failure, FailureKind, Pool
 from tui.sglang.short import WIDTH, short
 

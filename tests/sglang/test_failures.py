@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sglang.failure_cases import Case, cases
-from tui.sglang.facts import LogFacts
-from tui.sglang.failures import EMPTY, Trace, cause, fatal, from_exit, observe, short
+from tui.sglang.failures import EMPTY, Trace, cause, fatal, from_exit, observe, short, weigh
 from tui.sglang.lines import parse
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, FailureKind, Stage
 
 DATA = Path(__file__).parent.parent / "data"
@@ -128,6 +128,17 @@ def test_a_log_that_ends_silently() -> None:
     assert from_exit(Exit(status=2), facts).kind is FailureKind.BAD_ARGUMENT
     assert from_exit(Exit(status=1), facts).kind is FailureKind.OTHER
     assert from_exit(Exit(), facts).explanation
+
+
+def test_the_kernel_knows_better_than_an_exit_code() -> None:
+    log = b"[2026-03-01 10:00:00] Rank 0 scheduler is dead. Please check if there are relevant logs.\n"
+    guess = cause(follow(log + b"[2026-03-01 10:00:00] Exit code: -9\n"), LogFacts())
+    assert guess is not None and guess.kind is FailureKind.OS_OOM_KILLED
+    assert weigh(guess, Exit(oom_killed=True)) == guess == weigh(guess, Exit())
+    assert weigh(guess, Exit(oom_killed=False)).kind is FailureKind.CHILD_DIED
+    died = cause(follow(log), LogFacts())
+    assert died is not None and died.kind is FailureKind.CHILD_DIED
+    assert weigh(died, Exit(oom_killed=True)).kind is FailureKind.OS_OOM_KILLED
 
 
 def test_an_exception_that_the_process_survives_is_no_end() -> None:

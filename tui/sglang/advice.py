@@ -12,7 +12,7 @@ from collections.abc import Callable
 from tui.sglang import memory
 from tui.sglang.advice_flags import argument, combination
 from tui.sglang.advice_memory import Seen, graph, host, os_killed, runtime, static
-from tui.sglang.facts import LogFacts
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import FailureKind
 from tui.sglang.short import short
 
@@ -27,12 +27,12 @@ _ADDRESS = re.compile(
 _HOLDER = re.compile(r"process\.name\(\)='(?P<name>[^']{1,80})'.{0,800}?pid=(?P<pid>\d+)", re.DOTALL)
 _QUOTED = re.compile(r"'(?P<path>[^']{1,400})'|: (?P<bare>/\S{1,400})")
 _MODULE = re.compile(r"No module named '(?P<module>[\w.]+)'")
-_LIBRARY = re.compile(r"(?P<library>[\w.+-]+\.so[\w.]*)")
+_LIBRARY = re.compile(r"(?<![\w.+-])(?P<library>[\w.+-]{1,120}?\.so(?:\.[\w.]{1,20})?)\b")
 
 
 def advise(kind: FailureKind, line: str, facts: LogFacts, seen: Seen | None = None) -> tuple[str, ...]:
     """Advice for a failure of this kind, most useful first; the first sentence has the numbers."""
-    return _ADVISERS[kind](line, facts, seen or Seen())
+    return _ADVISERS[kind](line[:4_000], facts, seen or Seen())
 
 
 def _port(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ import difflib
 import re
 
 from tui.sglang.advice_memory import Seen
-from tui.sglang.facts import LogFacts
 from tui.sglang.flag_names import FLAG_NAMES, RENAMED
+from tui.sglang.logfacts import LogFacts
 
 _UNRECOGNIZED = re.compile(r"unrecognized arguments: (?P<rest>.{1,2000})", re.DOTALL)
 _ARGUMENT = re.compile(r"argument (?P<flag>--?[\w-]+)\S*: (?P<why>.{1,400})", re.DOTALL)

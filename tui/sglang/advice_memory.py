@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 from tui.sglang import memory
-from tui.sglang.facts import LogFacts
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Pool
 
 

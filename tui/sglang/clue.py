@@ -20,7 +20,7 @@ class Clue:
     explanation: str | None  # None: an exception that no row of the table knows
     weight: int
     frame: str = ""  # the innermost source file of its traceback
-    where: str = ""  # "load" | "graph" | "run": which part of SGLang its traceback went through
+    where: str = ""  # "load" | "host" | "graph" | "run": which part of SGLang its traceback went through
     bare: bool = False  # an exception that nobody announced: the end of its process, or survived
 
 
@@ -34,6 +34,8 @@ def better(old: Clue | None, new: Clue | None) -> Clue | None:
 def of_chain(old: Clue, new: Clue, how: str) -> Clue:
     """Which of two chained exceptions explains more: the later, which usually repeats the earlier and says where,
     unless only the earlier is known, or the later is a slip of the code that handled the earlier."""
+    if "previous error during capture" in new.text:
+        return old
     if new.explanation is None and old.explanation is not None and old.weight > SYMPTOM:
         return old
     if (

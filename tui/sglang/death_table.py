@@ -142,4 +142,20 @@ DEATHS: tuple[Row, ...] = (
         FAINT,
         True,
     ),
+    row(
+        r"exited with code 137\b|code=killed, status=9\b",
+        K.OS_OOM_KILLED,
+        "The server was ended by SIGKILL and left no error: most often the kernel's OOM killer.",
+        _S,
+        FAINT,
+        True,
+    ),
+    row(
+        r"exited with code (?!0\b)\d|code=(?:dumped|exited|killed), status=(?!0\b|15\b)\d",
+        K.CHILD_DIED,
+        "The program around SGLang saw it end; SGLang itself gave no reason.",
+        _S,
+        FAINT,
+        True,
+    ),
 )

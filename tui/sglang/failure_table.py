@@ -32,7 +32,7 @@ _COMBINATION = "Flags that do not go together, or that this model does not allow
 _ROWS: tuple[Row, ...] = (
     # --- the operating system
     row(
-        r"(?i)out of memory: killed process|\boom-kill:|memory cgroup out of memory|\bOOMKilled\b",
+        r"(?i)out of memory: killed process|\boom-kill:|'oom-kill'|memory cgroup out of memory|\bOOMKilled\b",
         K.OS_OOM_KILLED,
         "The kernel's OOM killer ended a process of the server: the host, or its container, ran out of memory.",
         _S | _L,
@@ -89,8 +89,7 @@ _ROWS: tuple[Row, ...] = (
     ),
     # --- what a graph capture fails of besides memory
     row(
-        r"operation (?:not permitted|would make the legacy stream depend on|"
-        r"failed due to a previous error) ?(?:when stream is capturing|during capture)?",
+        r"operation not permitted when stream is capturing|would make the legacy stream depend on",
         K.BAD_FLAG_COMBINATION,
         "A step that cannot be recorded ran while CUDA graphs were captured: two features that do not go together.",
     ),
@@ -105,7 +104,9 @@ _ROWS: tuple[Row, ...] = (
     row(r"no kernel image is available", K.OTHER, "The installed kernels were not built for this GPU's architecture."),
     row(
         r"driver version is insufficient|Found no NVIDIA driver|No CUDA GPUs are available|"
-        r"invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device",
+        r"invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device|"
+        r"cudaGetDeviceCount|CUDA initialization|CUDA unknown error|(?:nvidia|rocm)-smi not found|NVMLError|"
+        r"invalid device function",
         K.OTHER,
         "No usable GPU is visible to the server (driver, CUDA_VISIBLE_DEVICES, container without GPUs).",
     ),
@@ -114,10 +115,23 @@ _ROWS: tuple[Row, ...] = (
         K.OTHER,
         "One GPU has much less free memory than the others: another process, often a leftover server, holds it.",
     ),
+    row(
+        r"^\[rank\d+\]:\[E.{0,300}(?:illegal memory access|unspecified launch failure)",
+        K.ILLEGAL_MEMORY_ACCESS,
+        _FAULT,
+        _S,
+        CAUSE - 1,
+        True,
+    ),
+    row(
+        r"device-side assert triggered",
+        K.SCHEDULER_EXCEPTION,
+        "A check inside a GPU kernel failed (an index out of range).",
+    ),
     # --- kernels compiled on the spot
     row(
         r"\(\d+\): (?:fatal )?error\b|:\d+:\d+: (?:fatal )?error:|^ptxas (?:fatal|error)|^nvcc (?:fatal|"
-        r"error)|^/\S+: fatal error|^collect2: error",
+        r"error)|^/\S+: fatal error|^collect2: error|^\S{1,200}\bld: cannot find",
         K.KERNEL_COMPILE,
         _COMPILE,
         _T,
@@ -128,7 +142,8 @@ _ROWS: tuple[Row, ...] = (
         r"failed to find c compiler|"
         r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|"
         r"PassManager::run failed|LLVM ERROR|"
-        r"InductorError|BackendCompilerFailed|CppCompileError|jit compil|compilation (?:failed|error)|"
+        r"InductorError|^torch\._(?:dynamo|inductor)\.|deep_?gemm\S*/jit|jit/compiler|BackendCompilerFailed|"
+        r"CppCompileError|jit compil|compilation (?:failed|error)|"
         r"failed to compile",
         K.KERNEL_COMPILE,
         _COMPILE,
@@ -164,7 +179,7 @@ _ROWS: tuple[Row, ...] = (
     # --- other ranks and nodes (before NCCL: its errors wrap these)
     row(
         r"(?i)gloo.{0,160}(?:closed by peer|timed out|connectFullMesh|refused|reset|no route|no error|"
-        r"unreachable)|connectFullMesh",
+        r"unreachable)|connectFullMesh|gloo/transport",
         K.MULTI_NODE,
         _PEER,
         weight=SECONDHAND,
@@ -172,7 +187,8 @@ _ROWS: tuple[Row, ...] = (
     row(
         r"(?i)TCPStore|DistStoreError|DistNetworkError|client socket has (?:failed|timed out)|waiting for clients|"
         r"remote process (?:exited|has exited)|ncclRemoteError|connection closed by (?:remote )?peer|"
-        r"^\S*EngineDead|rendezvous",
+        r"^\S*EngineDead|rendezvous|"
+        r"gaierror|No route to host|ifa != nullptr|Unable to find address for",
         K.MULTI_NODE,
         _PEER,
         weight=SECONDHAND,
@@ -195,8 +211,7 @@ _ROWS: tuple[Row, ...] = (
     ),
     row(
         r"^\[rank\d+\]:\[E.{0,120}(?:Watchdog caught collective operation timeout|watchdog got stuck|"
-        r"NCCL (?:error|watchdog))|"
-        r"^\[rank\d+\]:\[E.{0,200}(?:illegal memory access)",
+        r"NCCL (?:error|watchdog))",
         K.NCCL,
         _NCCL,
         _S,
@@ -234,7 +249,8 @@ _ROWS: tuple[Row, ...] = (
         r"(?:401|403|404) Client Error|LocalEntryNotFoundError|EntryNotFoundError|RevisionNotFoundError|"
         r"Cannot find any model weights|"
         r"Can't load (?:tokenizer|the (?:configuration|model|tokenizer|config))|"
-        r"Unable to load vocabulary from file|NotExistError",
+        r"Unable to load vocabulary from file|NotExistError|no file named|"
+        r"HTTPSConnectionPool\(host='(?:huggingface|hf-mirror|www\.modelscope)",
         K.MODEL_NOT_FOUND,
         _NO_MODEL,
     ),
@@ -256,6 +272,13 @@ _ROWS: tuple[Row, ...] = (
         K.OTHER,
         "A weight file is damaged or incomplete.",
     ),
+    row(
+        r"(?i)unknown (?:speculative|quantization|attention|grammar|load|reasoning|tool)|invalid attention backend|"
+        r"Unsupported kv_cache_dtype|User-specified context_length|Invalid (?:quantization|"
+        r"disaggregation_mode|value for)",
+        K.BAD_ARGUMENT,
+        "A flag has a value that SGLang, or this model, does not know.",
+    ),
     # --- flags that do not go together (4.3 of the facts: HiCache, Mamba, speculation)
     row(
         r"host memory should be larger than the device memory",
@@ -269,10 +292,11 @@ _ROWS: tuple[Row, ...] = (
         r"(?:does|do|is|are) ?(?:not|n't) (?:yet |currently )?support|currently (?:does )?not support|"
         r"not supported (?:together )?(?:with|by|for|when|yet)|"
         r"requires? (?:setting |enabling |the )?(?:`?--|unified|DeepEP|flashinfer|page|tp|dp|ep|radix)|"
-        r"must be (?:divisible|a multiple)|"
+        r"must be (?:divisible|a multiple)|requires (?:SM|compute|CUDA|Hopper|Blackwell|Ampere)|"
+        r"does not match the quantization|"
         r"(?:not|n't) divisible by|Unsupported (?:layout|IO backend)|No matching HiCache strategy|"
         r"please (?:use|set|disable|enable|remove) `?--|"
-        r"must be (?:set|enabled|disabled|used|specified|provided|greater|less|equal|larger|smaller))",
+        r"must be (?:set|enabled|disabled|used|specified|provided))",
         K.BAD_FLAG_COMBINATION,
         _COMBINATION,
     ),

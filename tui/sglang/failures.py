@@ -8,16 +8,17 @@ an end that the log does not. All are pure and total.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from tui.sglang.advice import Seen, advise, short
 from tui.sglang.clue import Clue
-from tui.sglang.facts import LogFacts
 from tui.sglang.failure_row import SYMPTOM, match
 from tui.sglang.failure_table import EXCEPTIONS, GRAPH_OUT_OF_MEMORY, UNEXPLAINED, UNEXPLAINED_MAIN
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, Failure, FailureKind, Stage
 from tui.sglang.trace import EMPTY, Trace, clue, is_fatal, observe
 
-__all__ = ["EMPTY", "Trace", "cause", "fatal", "from_exit", "observe", "short"]
+__all__ = ["EMPTY", "Trace", "cause", "fatal", "from_exit", "observe", "short", "weigh"]
 
 _CAPTURE = re.compile(r"Capture .{0,40}graph failed: (?P<why>.*)", re.IGNORECASE | re.DOTALL)
 _ATTENTION_BACKEND = re.compile(r"^attention/(?P<backend>\w+?)_(?:attention_)?backend\w*\.py$")
@@ -80,6 +81,8 @@ def _capture(why: str, found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
 
 
 def _out_of_memory(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
+    if found.where == "host" and "Tried to allocate" not in found.text:
+        return FailureKind.OOM_HOST_HICACHE, "The host memory for HiCache could not be allocated or pinned."
     if found.where == "graph":
         return FailureKind.OOM_CUDA_GRAPH, GRAPH_OUT_OF_MEMORY
     if facts.ready or found.where == "run" or facts.stage in (Stage.READY, Stage.WARMUP):
@@ -125,6 +128,21 @@ def from_exit(exit: Exit, facts: LogFacts) -> Failure:
     """Explains an end of which the log says nothing; the last line is all there is to show."""
     kind, explanation = _of_exit(exit)
     return Failure(kind, facts.last_line, facts.lines, explanation, advise(kind, facts.last_line, facts))
+
+
+def weigh(failure: Failure, exit: Exit) -> Failure:
+    """What the log says, in the light of how the process ended: whether the OOM killer was at work is counted by the
+    kernel, and only guessed from an exit code -9."""
+    if exit.oom_killed and failure.kind is FailureKind.CHILD_DIED:
+        kind, explanation = FailureKind.OS_OOM_KILLED, "The kernel's OOM killer ended a process of the server."
+    elif exit.oom_killed is False and failure.kind is FailureKind.OS_OOM_KILLED and "exit code" in failure.line.lower():
+        kind, explanation = (
+            FailureKind.CHILD_DIED,
+            "A process of the server was ended by SIGKILL, and the kernel counted no OOM kill: somebody sent it.",
+        )
+    else:
+        return failure
+    return replace(failure, kind=kind, explanation=explanation)
 
 
 def _of_exit(exit: Exit) -> tuple[FailureKind, str]:

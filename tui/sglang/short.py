@@ -41,8 +41,12 @@ _REMEDIES = (
     re.compile(r"(--watchdog-timeout \d+)"),
     re.compile(r"(?:Set|Use|Try another) (--[\w-]+(?: \w+)?)"),
 )
+_NAMED = {
+    FailureKind.PORT_IN_USE: re.compile(r"(?:holds port|^Port) (\d{1,5})"),
+    FailureKind.MODEL_NOT_FOUND: re.compile(r"(?:^On the host, look at (\S{1,80}):|^(\S{1,80}) )"),
+}
 _MESSAGE = re.compile(
-    r"^(?:.{0,300}?\b)??(?:[A-Za-z_][\w.]*\.)?(?:[A-Z]\w*(?:Error|Exception)|error|ERROR): +(?P<text>\S.*)$", re.DOTALL
+    r"^(?:.{0,300}?\b)??(?:[A-Za-z_][\w.]*\.)?(?:[A-Z]?\w*(?:Error|Exception)|error|ERROR): +(?P<text>\S.*)$", re.DOTALL
 )
 _PREFIX = re.compile(r"^.{0,200}?\[\d{4}-\d\d-\d\d [^\]]{8,60}\] ")
 
@@ -61,6 +65,9 @@ def _gist(failure: Failure, advice: str) -> str:
     if failure.kind is FailureKind.OOM_HOST_HICACHE and (found := _HOST.search(failure.line)):
         room = _ROOM.search(advice)
         return f"wants {found['asked']} GB, {room['free'] if room else found['free']} GB free"
+    named = _NAMED.get(failure.kind)
+    if named is not None and (what := named.search(advice)):
+        return what[1] or what[what.lastindex or 1]
     if failure.line_number == 0 or not failure.line.strip():
         return failure.explanation
     line = _PREFIX.sub("", failure.line[:2_000])

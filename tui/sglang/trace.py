@@ -93,11 +93,12 @@ _FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+')
 _DURING = "During handling of the above exception"
 _DIRECT = "The above exception was the direct cause"
 _PLACES = (
+    ("host", re.compile(r"memory_pool_host|pool_host|hicache|hiradix|hi_mamba")),
     ("graph", re.compile(r"graph_runner|cuda_graph|graph_capture")),
     (
         "load",
         re.compile(
-            r"model_loader|load_model|memory_pool|kv_cache_config|pool_config|memory_pool_host|pool_host|"
+            r"model_loader|load_model|memory_pool|kv_cache_config|pool_config|"
             r"model_executor/model_runner"
         ),
     ),
