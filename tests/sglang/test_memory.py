@@ -108,3 +108,19 @@ def test_fraction_arithmetic() -> None:
 )
 def test_version(text: str | None, version: tuple[int, int, int] | None) -> None:
     assert memory.version_tuple(text) == version
+
+
+@pytest.mark.parametrize(
+    ("model", "hybrid"),
+    [
+        ("/models/Qwen3.6-27B", True),
+        ("Qwen/Qwen3-Next-80B-A3B-Instruct", True),
+        ("nvidia/Nemotron-H-8B", True),
+        ("Qwen/Qwen3-8B", None),
+        ("Qwen/Qwen3-70B", None),
+        ("deepseek-ai/DeepSeek-R1", None),
+    ],
+)
+def test_hybrid_models_are_known_by_name(model: str, hybrid: bool | None) -> None:
+    assert memory.is_hybrid({"model-path": model}) is hybrid
+    assert memory.is_hybrid({"model-path": model, "max-mamba-cache-size": 48}) is True

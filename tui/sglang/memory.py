@@ -27,7 +27,7 @@ LARGER_UNTIL = (0, 5, 14)  # the host pool must be larger than the device pool
 RESERVE_TOLD_SINCE = (0, 4, 9)  # "free" in the message is after the reserve
 
 _HYBRID_MODELS = re.compile(
-    r"qwen-?3[._-]?(?:5|6|7|next)|qwen-?4|nemotron-?(?:h|3|nano-v?2)|kimi-(?:linear|k3)|jamba|falcon-?h1|"
+    r"qwen-?3[._][567](?!\d)|qwen-?3-next|qwen-?4|nemotron-?(?:h|3|nano-v?2)|kimi-(?:linear|k3)|jamba|falcon-?h1|"
     r"granite-?4|lfm-?2|"
     r"mamba|bailing|ring-2\.5|ling-2\.5|minimax-(?:text-01|m1)",
     re.IGNORECASE,
