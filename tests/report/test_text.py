@@ -63,8 +63,9 @@ def test_status_fits_80_columns() -> None:
     ("width", "titles"),
     [
         (70, "SERVER HOST STATE FOR TOK/S RUN QUEUE KV MAMBA PORT"),
-        (60, "SERVER HOST STATE FOR TOK/S RUN QUEUE KV"),
-        (40, "SERVER STATE TOK/S RUN QUEUE"),
+        (60, "SERVER HOST STATE FOR TOK/S RUN QUEUE KV MAMBA"),
+        (50, "SERVER HOST STATE TOK/S RUN QUEUE KV"),
+        (40, "SERVER STATE TOK/S RUN QUEUE KV"),
         (10, "SERVER STATE"),
     ],
 )
