@@ -149,6 +149,22 @@ async def test_all_that_was_started_ends_with_the_host(tmp_path: Path) -> None:
     assert home not in {str(entry) for entry in homes()}
 
 
+def test_the_end_is_quiet_with_commands_still_running(tmp_path: Path) -> None:
+    """Nothing of asyncio's about closed loops reaches the terminal, whatever the moment of the end."""
+    code = (
+        "import asyncio, sys; from pathlib import Path; from tests.demo.test_host import connected\n"
+        "from tui.demo.host import DemoHost\n"
+        "async def use(paths):\n"
+        "    async with connected(paths) as connection:\n"
+        "        process = await connection.create_process('trap \"\" HUP; echo up; sleep 300; true')\n"
+        "        await process.stdout.readline()\n"
+        "with DemoHost() as host:\n"
+        "    asyncio.run(use(host.start(Path(sys.argv[1]), load=False)))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_the_host_ends_when_the_one_who_started_it_is_killed(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; from tui.demo.host import DemoHost; h = DemoHost();"

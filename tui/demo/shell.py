@@ -30,6 +30,7 @@ class Shells:
         self.home = home
         self.pids: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ends: set[asyncio.Task[None]] = set()
         self._environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
         self._environment |= {
             "HOME": str(home),
@@ -59,7 +60,11 @@ class Shells:
         try:
             await self._attend(process, shell)
         finally:
-            await _hang_up(shell)
+            # On its own, so that the end of the host, which cancels this, does not cut it short.
+            ending = asyncio.create_task(_hang_up(shell))
+            self._ends.add(ending)
+            ending.add_done_callback(self._ends.discard)
+            await asyncio.shield(ending)
             self.pids.discard(shell.pid)
 
     async def _attend(self, process: Process, shell: asyncio.subprocess.Process) -> None:
@@ -85,6 +90,7 @@ class Shells:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._ends, return_exceptions=True)
 
 
 async def _end(shell: asyncio.subprocess.Process, outputs: asyncio.Future[tuple[None, None]]) -> int:
@@ -132,7 +138,7 @@ async def _hang_up(shell: asyncio.subprocess.Process) -> None:
     """End the command's group if it still runs: a channel that closes takes its command along."""
     for number in (signal.SIGHUP, signal.SIGKILL):
         if shell.returncode is not None:
-            break
+            return
         _signal_group(shell.pid, number)
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(shell.wait()), _HANGUP_SECONDS)
