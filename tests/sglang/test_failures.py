@@ -99,6 +99,8 @@ WRAPPERS: dict[str, Callable[[str], str]] = {
     "kubectl": _each("2026-09-23T08:24:51.977090836Z "),
     "ray": _each("(SGLangEngine pid=2882, ip=10.0.0.25) "),
     "ci": _each("[2025-11-07T01:08:28.503Z] "),
+    "torch": _each("[rank0]: "),
+    "vllm": _each("ERROR 02-10 15:43:26 scheduler.py:112] "),
     "crlf": lambda log: log.replace("\n", "\r\n"),
     "no indent": _lost_indent,
 }

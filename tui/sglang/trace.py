@@ -69,7 +69,8 @@ _WARMUP = 20  # one that the warm-up request met
 _LOGGED = 12  # one that was caught and logged
 
 _FOREIGN = re.compile(
-    r"(?:\((?:[^()]{1,80})\) |[\w.-]{1,60} +\| |(?:INFO|WARNING|ERROR|CRITICAL|DEBUG) [\d-]+ [\d:.,]+ \S{1,80}\] |"
+    r"(?:\[rank\d{1,4}\]: |\((?:[^()]{1,80})\) |[\w.-]{1,60} +\| |(?:INFO|WARNING|ERROR|CRITICAL|"
+    r"DEBUG) [\d-]+ [\d:.,]+ \S{1,80}\] |"
     r"\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:(?:stdout|stderr) [FP] )?(?:- \S{1,80} - [A-Z]+ - |"
     r"\[?[A-Z]{4,8}\]? (?:\S{1,80}: )?)?|"
     r"[A-Z][a-z]{2} [ \d]?\d(?:, \d{4} @)? [\d:.]+\s+|\[[\d /:.,TZ+-]{8,40}\] ?|\*\*)"
