@@ -134,6 +134,6 @@ async def test_the_spool_holds_the_log_of_the_host_byte_by_byte(tmp_path: Path) 
         assert run and spool
         await fleet.act(Kill("gpu0"))
         await reach(fleet, "gpu0", Phase.STOPPED)
-        on_host = Path(run.log).read_bytes()
-        assert await fleet.until(lambda: spool.stat().st_size == len(on_host), DEADLINE)
-        assert spool.read_bytes() == on_host
+        on_host = Path(run.log)
+        assert await fleet.until(lambda: spool.stat().st_size == on_host.stat().st_size, DEADLINE)
+    assert spool.read_bytes() == on_host.read_bytes()

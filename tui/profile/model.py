@@ -150,20 +150,23 @@ class Server(Frozen):
     def with_args(self, overrides: Mapping[str, object]) -> Server:
         """The same server with some flags changed: a value of ``ArgValue`` sets a flag, ``None`` removes it.
 
-        Raises ``ValueError`` for a value that is no flag's, or a server that has a ``command`` of its own.
+        In a ``command`` of its own the flag's words are replaced, or added at its end. Raises ``ValueError`` for a
+        value that is no flag's.
         """
-        if self.command is not None:
-            raise ValueError(f"{self.name} has a command of its own: no flags to change")
         args = dict(self.args)
+        command = self.command
         for name, value in overrides.items():
             flag = flag_name(name)
             if flag == "port":
                 raise ValueError("the port is the server's own key, not a flag to change")
-            if value is None:
+            if command is not None:
+                added = [] if value is None else _flag(flag, arg_value(value), lambda _name: MASK)
+                command = (*_without_flag(command, flag), *added)
+            elif value is None:
                 args.pop(flag, None)
             else:
                 args[flag] = arg_value(value)
-        return self.model_copy(update={"args": args})
+        return self.model_copy(update={"args": args, "command": command})
 
 
 class Profile(Frozen):
@@ -212,6 +215,22 @@ def _arg_scalar(value: object) -> ArgScalar:
     if isinstance(value, Mapping):
         raise ValueError("a mapping is no value of a flag; write JSON as a quoted string")
     raise ValueError(f"{type(value).__name__} is no value of a flag")
+
+
+def _without_flag(command: tuple[str, ...], flag: str) -> tuple[str, ...]:
+    """``command`` without ``--flag`` and its values, which last until the next word that begins with a dash."""
+    kept: list[str] = []
+    inside = False
+    for word in command:
+        name, equals, _ = word.partition("=")
+        if word.startswith("--"):
+            inside = flag_name(name) == flag and not equals
+            if flag_name(name) == flag:
+                continue
+        elif inside and not word.startswith("-"):
+            continue
+        kept.append(word)
+    return tuple(kept)
 
 
 def _flag(flag: str, value: ArgValue, show: Resolver) -> list[str]:

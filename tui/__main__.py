@@ -1,0 +1,5 @@
+"""``python -m tui`` is ``hcs-tui``."""
+
+from tui.cli.main import main
+
+main()
