@@ -18,7 +18,7 @@ TREE = """
 import os, signal, subprocess, sys, time
 def child(code, **more):
     subprocess.Popen([sys.executable, "-c", "import os, sys, time, signal\\n" + code], **more)
-say = "print(os.getpid(), flush=True)\\n"
+say = "os.write(1, b'%d\\\\n' % os.getpid())\\n"
 child(say + "time.sleep(600)")
 child("os.setsid()\\n" + say + "time.sleep(600)")
 child("os.setpgid(0, 0)\\n" + say + "time.sleep(600)")
@@ -30,7 +30,7 @@ child(double, env={})
 quiet = double.replace(say, "open(sys.argv[1], 'w').write(str(os.getpid()))\\n")
 subprocess.Popen([sys.executable, "-c", "import os, sys, time\\n" + quiet, sys.argv[1]], env={},
                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-print(os.getpid(), flush=True)
+os.write(1, b"%d\\n" % os.getpid())
 time.sleep(600)
 """
 
@@ -44,7 +44,7 @@ async def tree(link: HostLink, ear: Ear, tmp_path: Path, code: str = TREE) -> tu
         while not (quiet.exists() and quiet.read_text()):
             await asyncio.sleep(0.01)
     pids = [int(line) for line in ear.logs[run.run].split()] + [int(quiet.read_text())]
-    assert all(is_running(pid) for pid in pids)
+    assert len(pids) == 9 and not [pid for pid in pids if not is_running(pid)], bytes(ear.logs[run.run])
     return run.run, pids
 
 
@@ -181,7 +181,7 @@ async def test_servers_outlive_agent_and_link(tmp_path: Path) -> None:
 
     first = LocalLink(host)
     await first.open()
-    run = await first.launch(python("import time; time.sleep(1); print('alone'); time.sleep(600)"))
+    run = await first.launch(python("import time; time.sleep(1); print('alone', flush=True); time.sleep(600)"))
     await first.close()
     async with opened(host) as second:
         [found] = await second.runs()

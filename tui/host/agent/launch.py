@@ -79,7 +79,6 @@ def _start(request: Request, spec: Mapping[str, Any], env: dict[str, str], cwd: 
 def environment(spec: Mapping[str, Any]) -> dict[str, str]:
     """The server's environment: the login's, the profile's over it."""
     env = dict(os.environ)
-    env.setdefault("PYTHONUNBUFFERED", "1")  # else what is printed waits in a buffer until the server ends
     env.update({str(key): str(value) for key, value in (spec.get("env") or {}).items()})
     return env
 
