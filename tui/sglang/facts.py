@@ -1,46 +1,38 @@
-"""``LogFacts``: what a log says, as one frozen value."""
+"""A log's bytes → what they say: ``facts(chunk, carry) -> (LogFacts, carry)``.
+
+A carry holds all that was read so far, and facts are cumulative: the facts of a chunk are those of the whole log up to
+its end. So chunk borders do not matter, and of two facts of one log the one that has read further holds the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
-from tui.sglang.model import Failure, Pool, Progress, Sample, Stage, StageSpan
+from tui.sglang.logfacts import LogFacts
+from tui.sglang.parser import LogParser, read
+
+__all__ = ["Carry", "LogFacts", "facts", "finish", "merge", "read"]
 
 
 @dataclass(frozen=True, slots=True)
-class LogFacts:
-    """What the lines read so far say, together. Missing values are ``None``, never zero.
+class Carry:
+    """How far a log has been read. A value: ``facts`` leaves the one that it was given as it is."""
 
-    Facts are cumulative: of two about one log, the one with more bytes replaces the other.
-    """
+    parser: LogParser = field(default_factory=LogParser)
 
-    lines: int = 0  # lines that end in a newline
-    size: int = 0  # bytes
-    version: str | None = None  # SGLang's, where the log tells it
-    model: str | None = None
-    args: Mapping[str, str] = field(
-        default_factory=lambda: MappingProxyType({})
-    )  # of the server_args dump, secrets masked
-    stage: Stage | None = None  # the stage that all ranks have reached
-    stages: tuple[StageSpan, ...] = ()
-    missing_ranks: tuple[str, ...] = ()
-    progress: Progress | None = None
-    pools: tuple[Pool, ...] = ()
-    max_total_num_tokens: int | None = None
-    max_running_requests: int | None = None
-    context_len: int | None = None
-    ready: bool = False  # the ready line, or batch lines of requests that are no probe
-    ready_local: float | None = None
-    shutting_down: bool = False
-    finished: bool = False  # it said itself that it ended in good order
-    latest: Sample | None = None  # the newest figures, summed over DP ranks
-    after_idle: bool = False  # the newest throughput averages over idle time
-    series: tuple[Sample, ...] = ()  # one per second that had batch lines, oldest first, at most 600
-    speculative: str | None = None  # the algorithm
-    failure: Failure | None = None
-    fatal: bool = False  # the failure stands even while the process lives
-    warnings: tuple[str, ...] = ()
-    last_line: str = ""  # the newest line that is no probe's, masked, capped
-    last_local: float | None = None  # its time
+
+def facts(chunk: bytes, carry: Carry) -> tuple[LogFacts, Carry]:
+    """Read the next bytes of a log, cut anywhere. Total: any bytes, no exception."""
+    parser = carry.parser.copy()
+    parser.feed(chunk)
+    return parser.facts(), Carry(parser)
+
+
+def finish(carry: Carry) -> LogFacts:
+    """The facts of a log that ends here."""
+    return carry.parser.copy().facts(end=True)
+
+
+def merge(first: LogFacts, second: LogFacts) -> LogFacts:
+    """What is known after both, in either order."""
+    return first.merge(second)

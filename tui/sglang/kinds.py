@@ -1,4 +1,4 @@
-"""What kind of line a line is: for its colour, for filters, and to tell probes from life. Cheap, on raw bytes."""
+"""What kind of line it is, for colours and filters: cheap, from the text of one line alone."""
 
 from __future__ import annotations
 
@@ -7,77 +7,82 @@ from enum import StrEnum
 
 
 class LineKind(StrEnum):
-    """The kinds that the log view tells apart."""
+    """The kinds of lines that a log pane tells apart."""
 
     PLAIN = "plain"
     BATCH = "batch"
     STAGE = "stage"
-    POOL = "pool"
-    PROBLEM = "problem"
+    CACHE = "cache"
+    READY = "ready"
     PROGRESS = "progress"
+    ERROR = "error"
+    WARNING = "warning"
+    TRACEBACK = "traceback"
     HTTP = "http"
     PROBE = "probe"
-    TRACEBACK = "traceback"
-    WARNING = "warning"
 
 
 _PROBE_PATHS = (
-    rb"(?:health(?:_generate)?|ready|ping|metrics/?|(?:get_)?server_info|(?:get_)?model_info|v1/loads|get_load|"
-    rb"v1/models|freeze_gc)"
+    r"(?:/health(?:_generate)?|/ping|/ready|/metrics/?|/get_model_info|/model_info|/get_server_info|/server_info|"
+    r"/get_load|/v1/loads|/v1/models|/get_server_args|/get_memory_pool_size|/)(?:\?[^ \"]{0,200})?"
 )
-_PROBE = re.compile(rb'"(?:GET|HEAD|POST) /' + _PROBE_PATHS + rb'(?:\?[^ "]*)? HTTP/')
-_ONE_TOKEN = re.compile(rb"Prefill batch.{0,12} #new-seq: 1, #new-token: 1, #cached-token: 0,")
-_ACCESS = b" HTTP/"
-_ROWS = (
-    (re.compile(rb"(?:Decode|Prefill) batch[., \[]"), LineKind.BATCH),
-    (re.compile(rb"Traceback \(most recent|^\s+File \"|^\s{2,}\S|^\S*(?:Error|Exception)(?::|$)"), LineKind.TRACEBACK),
-    (
-        re.compile(
-            rb"hit an exception|Not enough (?:host )?memory|out of memory|RuntimeError|ValueError|AssertionError|"
-            rb"Received sigquit|SIGQUIT received|Initialization failed|Capture .*graph failed|address already in use|"
-            rb"[Ww]atchdog timeout|error: |Fatal Python error|ERROR:|exit ?code|crashed|NCCL WARN|illegal memory"
-        ),
-        LineKind.PROBLEM,
-    ),
-    (re.compile(rb"ache is allocated|VA upper bound|Allocating .*host|host memory|KV cache allocated"), LineKind.POOL),
-    (
-        re.compile(
-            rb"Init (?:torch distributed|parallel)|Load weight (?:begin|end)|Memory pool end|Capture .*graph|"
-            rb"max_total_num_tokens=|Tree cache initialized|ready to roll|Uvicorn running|server_args=|"
-            rb"Started server process|Application startup complete|Engine startup timings"
-        ),
-        LineKind.STAGE,
-    ),
-    (re.compile(rb"\d+%(?:\||  ?Completed)"), LineKind.PROGRESS),
-    (
-        re.compile(rb"[Ww]arning|WARNING|WARN |deprecated|Retract requests|capped to|Health check failed"),
-        LineKind.WARNING,
-    ),
+_PROBE = re.compile(
+    r'"(?:GET|HEAD|OPTIONS) ' + _PROBE_PATHS + r" HTTP/|"
+    r"Prefill batch(?: \[\d+\])?[.,] #new-seq: 1, #new-token: 1, #cached-token: 0, .{0,80}#running-req: 0, |"
+    r"Endpoint '" + _PROBE_PATHS + r"' is deprecated"
 )
-_FALSE_ALARM = re.compile(rb"Ignore import error|server_args=|self\.soft=True|falling back")
+# The first row that is found in a line tells its kind
+_ROWS: tuple[tuple[re.Pattern[str], LineKind], ...] = tuple(
+    (re.compile(pattern), kind)
+    for pattern, kind in (
+        (r"(?:Decode|Prefill) batch(?:[.,]| \[)", LineKind.BATCH),
+        (r"INFO: {1,5}\S{1,60} - \"[A-Z]+ ", LineKind.HTTP),
+        (r"ready to roll!", LineKind.READY),
+        (r"server_args=", LineKind.STAGE),
+        (r"Ignore import error|Ignore \S+ reports ImportError", LineKind.PLAIN),
+        (
+            r"(?:KV|Mamba) Cache (?:is allocated|VA upper|skipped)|KV cache allocated|GB host memory|host pool|"
+            r"Not enough host memory available|HiCache |Memory pool end|pool stack|unified-memory-pool|"
+            r"max_total_num_tokens=|SWAKVPool|[Ss]liding window memory pool",
+            LineKind.CACHE,
+        ),
+        (
+            r"Init (?:torch distributed|parallel)|Load weight |[Cc]apture .{1,80} graph|Started server process|"
+            r"Application startup complete|Uvicorn running|Engine startup timings|Tree cache initialized|"
+            r"[Ww]armup|SIGTERM received|Gracefully exiting|Shutting down",
+            LineKind.STAGE,
+        ),
+        (
+            r"^\s+File \"|Traceback \(most recent|^\s+\^+|^\s{4,}\S|^Thread 0x|most recent call first",
+            LineKind.TRACEBACK,
+        ),
+        (r"\d%[| ]|\d%\x20Completed|it/s\]|s/it\]", LineKind.PROGRESS),
+        (
+            r"^(?:\S+\.)?[A-Z]\w*(?:Error|Exception)\b|hit an exception|\bERROR\b|^(?:\S+: )?error: |[Ff]atal|"
+            r"sigquit|SIGQUIT|out of memory\b(?! happened)|Segmentation fault|crashed with|scheduler is dead|"
+            r"^Killed|Initialization failed|Watchdog timeout|watchdog timeout",
+            LineKind.ERROR,
+        ),
+        (r"WARN|[Ww]arning|deprecated|Retract|retract|Health check failed|\bcapped\b|reduced|failed", LineKind.WARNING),
+    )
+)
 
 
-def is_access(line: bytes) -> bool:
-    """Whether ``line`` is uvicorn's record of a request."""
-    return _ACCESS in line and b'- "' in line and b"Error" not in line
+def is_probe(line: str | bytes) -> bool:
+    """Whether the line was caused by a health check, a scrape, or one of our own GETs: neither life nor load."""
+    return _PROBE.search(_text(line)) is not None
 
 
-def is_probe(line: bytes) -> bool:
-    """Whether ``line`` only tells of a probe: a health check or figures that somebody, we too, asked for."""
-    if _ACCESS in line:
-        return _PROBE.search(line) is not None
-    return b"#new-token: 1," in line and _ONE_TOKEN.search(line) is not None
-
-
-def kind_of(line: bytes) -> LineKind:
-    """The kind of a raw line (without its end)."""
-    if _ACCESS in line and b'- "' in line:
-        return LineKind.PROBE if is_probe(line) else LineKind.HTTP
+def kind_of(line: str | bytes) -> LineKind:
+    """The kind of one line (of a bar: of its last segment)."""
+    text = _text(line)
     for pattern, kind in _ROWS:
-        if pattern.search(line, 0, 2000):
-            if kind is LineKind.BATCH and is_probe(line):
+        if pattern.search(text):
+            if kind in (LineKind.HTTP, LineKind.BATCH) and _PROBE.search(text):
                 return LineKind.PROBE
-            if kind in (LineKind.PROBLEM, LineKind.WARNING, LineKind.TRACEBACK) and _FALSE_ALARM.search(line, 0, 400):
-                return LineKind.PLAIN
             return kind
     return LineKind.PLAIN
+
+
+def _text(line: str | bytes) -> str:
+    return line[:2000].decode("utf-8", "replace") if isinstance(line, bytes) else line[:2000]

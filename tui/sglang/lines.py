@@ -6,42 +6,56 @@ Total: any bytes in, never an exception, nothing unbounded kept.
 from __future__ import annotations
 
 import calendar
+import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-LINE_CAP = 16 * 1024  # bytes of a line that are kept; the rest is dropped as it comes
+LINE_CAP = 64 * 1024  # bytes of a line, or of one segment of a progress bar, that are kept
 
-ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
-_RANK = r"(?:ATTN_CP|MOE_DP|DP|PP|TP|EP)\d+"
-PREFIX = re.compile(
-    r"\[(?P<time>\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2})(?:[.,](?P<ms>\d{3}))?"
-    r"(?P<ranks>(?: (?:[A-Za-z_.]+|" + _RANK + r")(?:\[\d+\])?)*)\] ?"
+ANSI = re.compile(rb"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])")
+_RANK = r"(?:ATTN_CP|MOE_DP|DP|PP|TP|EP)\d{1,6}"
+_PREFIX = re.compile(
+    r"\[(?P<time>(?:(?:\d{4}-)?\d{2}-\d{2}[ T])?\d{2}:\d{2}:\d{2})(?:[.,](?P<ms>\d{3}))?"
+    r"(?P<words>(?: [\w.]{1,64}(?:\[\d{1,6}\])?){0,8})\] ?"
 )
-_SHIPPED = re.compile(
-    r"(?:^|\s)(?P<ranks>(?:" + _RANK + r" )*" + _RANK + r")\] "
-)  # a log shipper ate the bracket's head
-_RANKS = re.compile(_RANK)
-_BARE_TIME = re.compile(r"(?P<time>\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2})")
+_SHIPPED = re.compile(r"(?:^|\s)(?P<words>(?:" + _RANK + r" ){0,8}" + _RANK + r")\] ")  # a shipper ate the head
+_RANKS = re.compile(r"\b" + _RANK + r"\b")
+_STAMP = re.compile(r"(?P<time>\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}:\d{2})")
+_LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)"
 _WRAPPER = re.compile(
     r"(?:"
-    r"\((?:[A-Za-z_:.]+ )?pid=\d+[^)]*\) ?"  # Ray
-    r"|[\w./-]{1,64}\s*\| "  # docker compose
-    r"|\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?"  # CRI, kubectl --timestamps
-    r"|\[\d{4}-\d\d-\d\dT[\d:.]+Z?\] "
-    r"|[A-Z][a-z]{2} +\d{1,2}, \d{4} @ [\d:.]+\s+"  # Kibana
-    r"|(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d [\d:]+ [\w.]+:\d+\] "  # vLLM's logger
-    r"|- ?[\w.]+ ?- ?(?:DEBUG|INFO|WARNING|ERROR) ?- ?"
-    r"|(?:\[?(?:DEBUG|INFO|WARNING|ERROR)\]? )(?:[\w.]+(?::\d+)?: )?"
+    r"\((?:[\w:.]{1,80} )?pid=\d+[^)]{0,80}\) ?"  # Ray
+    r"|[\w./-]{1,80} {0,40}\| "  # docker compose
+    r"|\d{4}-\d\d-\d\d[T ][\d:.,]{8,24}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?"  # CRI, kubectl --timestamps
+    r"|\[\d{4}-\d\d-\d\dT[\d:.]{8,24}Z?\] "
+    r"|[A-Z][a-z]{2} {1,2}\d{1,2}, \d{4} @ [\d:.]{8,16}\s{1,8}"  # Kibana
+    r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,64} [\w.@/-]{1,64}(?:\[\d{1,8}\])?: "  # journald, syslog
+    r"|" + _LEVEL + r" \d\d-\d\d [\d:]{8,12} \[?[\w./]{1,80}:\d{1,6}\] "  # vLLM's logger
+    r"|- ?[\w.]{1,80} ?- ?" + _LEVEL + r" ?- ?"
+    r"|- (?=\[)|"
+    r"(?:\[" + _LEVEL + r"\] |" + _LEVEL + r" )(?:[\w.]{1,120}(?::\d{1,6})?: )?"
     r")"
 )
+_LOGGER = re.compile(_LEVEL + r" [\w./]{1,80}:\d{1,6}: ")  # before SGLang has set up its logging
+# What SGLang's messages begin with, sought in lines whose format nobody knows
+_HEAD = re.compile(
+    r"(?:(?:Decode|Prefill) batch[.,\[ ]|Load weight (?:begin|end)|(?:[\w-]{1,20} )?KV Cache is allocated|"
+    r"Mamba Cache is allocated|Memory pool end|Capture [\w -]{1,60}graph (?:begin|end)|Allocating [\d.]{1,12} GB host|"
+    r"Allocating \w{1,20} hierarchical|max_total_num_tokens=|Init (?:torch distributed|parallel) (?:begin|ends)|"
+    r"server_args=|The server is fired up)"
+)
+_BAR_END = ("it/s]", "s/it]", "B/s]")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One message of a log. ``number`` counts from 1 over newlines; ``raw`` is the whole line, without its end;
-    ``message`` is what is left of it, or of one ``\\r`` segment of it, after wrappers and prefix. ``time`` is in
-    seconds of the host's local clock."""
+    """One message of a log.
+
+    ``number`` counts from 1 over newlines; ``raw`` is the whole line without its end, capped; ``message`` is what is
+    left of it, or of one ``\\r`` segment of it, after wrappers and prefix. ``prefixed``: it begins a log record.
+    ``time`` is in seconds of the host's local clock.
+    """
 
     number: int
     raw: bytes
@@ -51,75 +65,77 @@ class Line:
     time: float | None = None
 
 
-def messages(number: int, raw: bytes) -> list[Line]:
-    """The messages of one line: one per ``\\r`` segment, a record glued behind a progress bar standing alone."""
-    if b"\r" not in raw:
-        return _parted(number, raw, raw)
-    return [line for part in raw.split(b"\r") if part.strip() for line in _parted(number, raw, part)]
-
-
-def _parted(number: int, raw: bytes, part: bytes) -> list[Line]:
-    if b"\x1b" in part:
-        part = ANSI.sub(b"", part)
-    text = part.decode("utf-8", "replace")
-    found = PREFIX.search(text, 0, 2048)
+def parse(number: int, raw: bytes, segment: bytes) -> tuple[Line, ...]:
+    """The messages of one segment of line ``raw``: usually one; a record glued behind a progress bar is a second."""
+    segment = segment[:LINE_CAP]
+    if b"\x1b" in segment:
+        segment = ANSI.sub(b"", segment)
+    text = segment.decode("utf-8", "replace").rstrip()
+    if text.startswith("{"):
+        text = _of_json(text)
+    found = _PREFIX.search(text, 0, 4096)
     if found is None:
-        return [_unprefixed(number, raw, text)]
-    line = Line(
-        number,
-        raw,
-        text[found.end() :],
-        " ".join(_RANKS.findall(found["ranks"])),
-        True,
-        local_seconds(found["time"], found["ms"]),
-    )
+        return (_unprefixed(number, raw, text),)
     before = text[: found.start()]
-    if "it/s]" in before or "s/it]" in before:  # a bar that this record was glued to
-        return [_unprefixed(number, raw, before), line]
-    return [line]
+    message = text[found.end() :]
+    logger = _LOGGER.match(message)
+    if logger:
+        message = message[logger.end() :]
+    ranks = " ".join(_RANKS.findall(found["words"]))
+    line = Line(number, raw, message, ranks, True, local_seconds(found["time"], found["ms"]))
+    if before.rstrip().endswith(_BAR_END) or "%|" in before:
+        return _unprefixed(number, raw, before), line
+    if len(before) > 300:
+        return (_unprefixed(number, raw, text),)
+    return (line,)
+
+
+def _of_json(text: str) -> str:
+    """The message inside a line of a JSON log (docker's json-file, a custom formatter)."""
+    try:
+        record = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    for key in ("log", "message", "msg"):
+        if isinstance(record, dict) and isinstance(record.get(key), str):
+            stamp = record.get("asctime") or record.get("timestamp") or record.get("time")
+            message = str(record[key]).rstrip()
+            return f"{stamp} {message}" if isinstance(stamp, str) and _STAMP.match(stamp) else message
+    return text
 
 
 def _unprefixed(number: int, raw: bytes, text: str) -> Line:
+    stamp = _STAMP.search(text, 0, 80)
+    seconds = local_seconds(stamp["time"], None) if stamp else None
     shipped = _SHIPPED.search(text, 0, 512)
-    time = _BARE_TIME.search(text, 0, 64)
-    seconds = local_seconds(time["time"], None) if time else None
     if shipped:
-        return Line(number, raw, text[shipped.end() :], shipped["ranks"], True, seconds)
+        return Line(number, raw, text[shipped.end() :], shipped["words"], True, seconds)
     start = 0
     for _ in range(4):
         wrapper = _WRAPPER.match(text, start)
         if wrapper is None or wrapper.end() == start:
             break
         start = wrapper.end()
-    return Line(number, raw, text[start:], "", False, seconds)
+    message = text[start:]
+    head = _HEAD.search(message, 0, 240)
+    if head is None:
+        return Line(number, raw, message, "", False, seconds)
+    ranks = " ".join(_RANKS.findall(message, 0, head.start()))
+    return Line(number, raw, message[head.start() :], ranks, True, seconds)
 
 
-@lru_cache(maxsize=4096)
-def local_seconds(stamp: str, milliseconds: str | None) -> float | None:
-    """``YYYY-mm-dd HH:MM:SS`` as seconds of the local clock; ``None`` for a time that does not exist."""
-    try:
-        fields = [int(stamp[a:b]) for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))]
-        if not (1 <= fields[1] <= 12 and 1 <= fields[2] <= 31):
-            return None
-        seconds = float(calendar.timegm((*fields, 0, 0, 0)))
-    except (ValueError, OverflowError):
+@lru_cache(maxsize=1024)
+def local_seconds(stamp: str, milliseconds: str | None = None) -> float | None:
+    """``YYYY-mm-dd HH:MM:SS`` as seconds of the local clock; ``None`` for a time that is none, or has no year."""
+    if len(stamp) != 19:
         return None
+    fields = [int(stamp[a:b]) for a, b in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))]
+    if not (fields[0] >= 1970 and 1 <= fields[1] <= 12 and 1 <= fields[2] <= 31):
+        return None
+    seconds = float(calendar.timegm((*fields, 0, 0, 0)))
     return seconds + int(milliseconds) / 1000 if milliseconds else seconds
 
 
-class Splitter:
-    """Chunks → whole lines. Keeps at most ``LINE_CAP`` bytes of a line that has not ended."""
-
-    def __init__(self) -> None:
-        self._tail = b""
-
-    def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that end in ``chunk``, without their ends."""
-        lines = (self._tail + chunk).split(b"\n")
-        self._tail = lines.pop()[:LINE_CAP]
-        return lines
-
-    @property
-    def tail(self) -> bytes:
-        """What stands behind the last newline."""
-        return self._tail
+def natural(rank: str) -> tuple[tuple[str, int], ...]:
+    """A key that sorts ``TP2`` before ``TP10``."""
+    return tuple((name, int(number)) for name, number in re.findall(r"([A-Z_]+)(\d+)", rank))

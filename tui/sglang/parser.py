@@ -1,215 +1,352 @@
-"""What a log says, read as it comes: a ``LogParser`` takes chunks of bytes and tells ``LogFacts``.
+"""The parser of one log: bytes in, everything that is known of it kept, bounded, and told as ``LogFacts``.
 
-The parser is a pure fold over the bytes (no clock, no I/O): wherever the chunks are cut, the facts are the same.
-``LogFacts`` are frozen and cumulative, so the newer of two replaces the older.
+Batch and access lines, which are nearly all of a serving log, go by chunk-wide regular expressions; the rest line by
+line through the tables of stages, pools and failures.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tui.sglang import failures
-from tui.sglang.arguments import expected_ranks, server_args
-from tui.sglang.batch import HEAD, Batches
-from tui.sglang.batch import head as batch_head
-from tui.sglang.facts import LogFacts
-from tui.sglang.kinds import is_access, is_probe
-from tui.sglang.lines import ANSI, Line, Splitter, messages
+from tui.sglang.args import implied_ranks, is_worker_node, parse_args
+from tui.sglang.batch import Batches, is_health_check, is_warmup, pairs
+from tui.sglang.kinds import is_probe
+from tui.sglang.lines import LINE_CAP, Line, parse
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.mask import mask_text
 from tui.sglang.model import Failure, Stage
+from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
-from tui.sglang.stages import Stages, bar, main_stage, rank_stage
-
-CHUNK = 64 * 1024
-_WARNINGS = 20
-_LAST_LINE = 2000  # characters
-
-
-_SUMMARY = re.compile(
-    r"max_total_num_tokens=(?P<tokens>\d+), .*?max_running_requests=(?P<running>\d+), context_len=(?P<context>\d+)"
+from tui.sglang.stages import (
+    FIRST_RUN,
+    HINT_ROWS,
+    LEADER_ROWS,
+    LOOP,
+    MAIN_ROWS,
+    RANK_ROWS,
+    Stages,
+    bar,
+    matching,
+    tells_serving,
 )
-_SHUTTING = re.compile(
-    r"SIGTERM received\. |Gracefully exiting\.\.\.|INFO: +Shutting down|INFO: +Waiting for application shutdown|"
-    r"INFO: +Finished server process"
+from tui.sglang.trace import EMPTY, Trace, observe
+
+LAST_LINE = 500  # characters
+
+_BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d{1,12}\])?[.,] (?P<body>#.*)", re.DOTALL)
+_ACCESS = re.compile(r"INFO: {1,6}\S{1,64} - \"")
+_ANSWERED = re.compile(r" HTTP/\S{1,4}\" 2\d\d")
+_SERVED = re.compile(
+    r"\"POST /(?:v1/|generate|encode|classify|rerank|v2/|api/|invocations)\S{0,200} HTTP/\S{1,4}\" 200"
 )
-_FINISHED = re.compile(r"INFO: +Finished server process|INFO: +Application shutdown complete")
-_VERSION = re.compile(
-    r"(?:sglang[ =:]+v?|sglang.{0,20}version[ =:]+v?)(0\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)", re.IGNORECASE
+_STOPPING = re.compile(
+    r"SIGTERM received|Gracefully exiting|INFO: +Shutting down|INFO: +Finished server process|"
+    r"Signal SIGTERM received while health check failed"
 )
-_WARNINGS_WORTH = re.compile(
-    r"max_running_requests (?:is capped|was reduced)|KV pool holds \d+ tokens, fewer|max_total_tokens=\d+ is larger|"
-    r"HiCache host KV pool \(|KV cache pool is full|Decode out of memory happened|Health check failed\.|"
-    r"Max running requests is reset|.*watchdog timeout .*soft=True"
+_SOME_STAGE = re.compile(
+    r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
+    r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
+    r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM"
+)
+_OWN = re.compile(
+    r"sglang|server_args=|(?:Decode|Prefill) batch|ready to roll|Load weight (?:begin|end)|Init torch dist"
 )
 
 
+@dataclass(slots=True)
 class LogParser:
-    """Reads one log from its first byte on. ``feed`` it chunks of any size; ``facts`` says what is known."""
+    """All that is known of one log so far."""
 
-    def __init__(self) -> None:
-        self._splitter = Splitter()
-        self._lines = 0
-        self._size = 0
-        self._stages = Stages()
-        self._pools = Pools()
-        self._batches = Batches()
-        self._trace = failures.EMPTY
-        self._args: Mapping[str, str] = MappingProxyType({})
-        self._summary: tuple[int | None, int | None, int | None] = (None, None, None)
-        self._version: str | None = None
-        self._ready_local: float | None = None
-        self._shutting_down = self._finished = False
-        self._warnings: dict[str, None] = {}
-        self._last: bytes = b""
-        self._last_local: float | None = None
+    lines: int = 0
+    size: int = 0
+    probes: int = 0  # bytes of probe lines
+    tail: bytes = b""  # the segment that has not ended
+    head: bytes = b""  # what came before it in its line
+    args: MappingProxyType[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    stages: Stages = field(default_factory=Stages)
+    pools: Pools = field(default_factory=Pools)
+    batches: Batches = field(default_factory=Batches)
+    numbers: Numbers = field(default_factory=Numbers)
+    trace: Trace = EMPTY
+    ready: bool = False
+    ready_local: float | None = None
+    stopping: bool = False
+    recognized: bool = False
+    unhealthy: bool = False
+    last_raw: bytes = b""
+    last_local: float | None = None
+    judged: tuple[object, ...] = ()
+    failure: Failure | None = None
+
+    def copy(self) -> LogParser:
+        """A parser that goes on from here; values that never change are shared."""
+        return LogParser(
+            self.lines,
+            self.size,
+            self.probes,
+            self.tail,
+            self.head,
+            self.args,
+            self.stages.copy(),
+            self.pools.copy(),
+            self.batches.copy(),
+            self.numbers.copy(),
+            self.trace,
+            self.ready,
+            self.ready_local,
+            self.stopping,
+            self.recognized,
+            self.unhealthy,
+            self.last_raw,
+            self.last_local,
+            self.judged,
+            self.failure,
+        )
+
+    # Bytes to segments
 
     def feed(self, chunk: bytes) -> None:
-        """Read on. Work and memory are bounded by the chunk, not by the log."""
-        for start in range(0, len(chunk), CHUNK):
-            self._feed(chunk[start : start + CHUNK])
+        """Read the next bytes."""
+        self.size += len(chunk)
+        pieces = chunk.split(b"\n")
+        last = pieces.pop()
+        for piece in pieces:
+            self._piece(piece)
+            self._end_line()
+        self._piece(last)
+
+    def _piece(self, piece: bytes) -> None:
+        """A part of one line: its segments that end here are read, the rest waits."""
+        if b"\r" in piece:
+            *done, piece = piece.split(b"\r")
+            for segment in done:
+                self._segment(self._joined(segment))
+                self.tail = b""
+        self.tail = self._joined(piece)
+
+    def _joined(self, more: bytes) -> bytes:
+        if not self.tail:
+            return more[:LINE_CAP]
+        return self.tail + more[: LINE_CAP - len(self.tail)] if len(self.tail) < LINE_CAP else self.tail
+
+    def _end_line(self) -> None:
+        segment, self.tail = self.tail, b""
+        if segment or not self.head:
+            self._segment(segment)
+        self.head = b""
+        self.lines += 1
+
+    def finish(self) -> None:
+        """The log ends here."""
+        if self.tail:
+            self._segment(self.tail)
+            self.tail = b""
+
+    def _segment(self, segment: bytes) -> None:
+        raw = self.head + segment if self.head else segment
+        if len(self.head) < LINE_CAP:
+            self.head = (raw + b"\r")[:LINE_CAP]
+        if not segment.strip():
+            if not self.head.strip():
+                self._line(Line(self.lines + 1, b"", ""))
+            return
+        for line in parse(self.lines + 1, raw, segment):
+            self._line(line)
+
+    # Lines
+
+    def _line(self, line: Line) -> None:
+        message = line.message
+        batch = _BATCH.match(message)
+        if batch is not None:
+            self._batch(line, batch["kind"] == "Decode", batch["body"])
+            return
+        if _ACCESS.match(message) is not None:
+            self._access(line)
+            return
+        progress = bar(message) if "%" in message else None
+        if progress is not None:
+            self._stage(line)
+            self.stages.progress = progress
+            self._living(line)
+            return
+        if message:
+            if is_probe(message):
+                self.probes += len(line.raw) + 1
+                return
+            self._record(line)
+            self._living(line)
+        self.trace = observe(self.trace, line)
+
+    def _living(self, line: Line) -> None:
+        self.last_raw = line.raw[-4096:] if line.raw.count(b"\r") else line.raw[:4096]
+        self.last_local = line.time if line.time is not None else self.last_local
+
+    def _record(self, line: Line) -> None:
+        message = line.message
+        if message.startswith(("server_args=ServerArgs(", "server_args={")):
+            self._server_args(line)
+        elif message.startswith("Ignore "):
+            return
+        if not self.recognized and _OWN.search(line.raw[:2000].decode("latin-1")):
+            self.recognized = True
+        if self.numbers.take(line.ranks, message):
+            return
+        if _SOME_STAGE.search(message, 0, 400) is not None:
+            self._stage(line)
+            if _STOPPING.match(message):
+                self.stopping = True
+            elif message.startswith("Health check failed. Server"):
+                self.unhealthy = True
+
+    def _server_args(self, line: Line) -> None:
+        if self.stopping or self.ready or failures.fatal(self.trace):
+            self._restart()
+        self.args = MappingProxyType(dict(parse_args(line.message)))
+        self.recognized = True
+
+    def _restart(self) -> None:
+        """A new launch writes into the same log: what was known of the last one is over."""
+        self.stages, self.pools, self.batches, self.numbers = Stages(), Pools(), Batches(), Numbers()
+        self.trace, self.ready, self.ready_local, self.stopping = EMPTY, False, None, False
+
+    def _stage(self, line: Line) -> None:
+        message, ranks = line.message, line.ranks
+        stage = matching(message, RANK_ROWS)
+        if stage is not None:
+            self._rank_stage(line, stage)
+            return
+        if LOOP.match(message):
+            begun = self.stages.stage not in (None, Stage.LAUNCHING)
+            self.stages.hinted(Stage.WARMUP if begun else Stage.READY, line.time or self.last_local)
+            return
+        stage = matching(message, MAIN_ROWS)
+        if stage is Stage.READY:
+            self._ready(line.time)
+        elif stage is not None:
+            self.stages.main_reached(stage, line.time)
+        elif tells_serving(message):
+            if self.stages.stage in (None, Stage.LAUNCHING):
+                self.stages.hinted(Stage.READY, line.time)
+        else:
+            stage = matching(message, HINT_ROWS)
+            if stage is None and FIRST_RUN.match(message) and self.stages.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE):
+                stage = Stage.CUDA_GRAPH
+            if stage is not None:
+                self.stages.hinted(stage, line.time or self.last_local)
+        if ranks and not self.stages.expected:
+            self._expect(ranks)
+
+    def _rank_stage(self, line: Line, stage: Stage) -> None:
+        if line.ranks and not self.stages.expected:
+            self._expect(line.ranks)
+        if matching(line.message, LEADER_ROWS) is not None:
+            self.stages.leader_reached(line.ranks, stage, line.time)
+        else:
+            self.stages.rank_reached(line.ranks, stage, line.time)
+            self.pools.take(line.ranks, line.message)
+
+    def _expect(self, ranks: str) -> None:
+        self.stages.expected = implied_ranks(self.args, ranks)
+
+    def _ready(self, time: float | None) -> None:
+        self.stages.main_reached(Stage.READY, time)
+        if not self.ready:
+            self.ready, self.ready_local = True, time
+        self.recognized = True
+
+    def _batch(self, line: Line, decode: bool, body: str) -> None:
+        values = pairs(body.encode("utf-8", "replace"))
+        self.recognized = True
+        if not decode and is_health_check(values):
+            self.probes += len(line.raw) + 1
+            return
+        started = self.stages.stage is not None
+        if not self.ready and (decode or not is_warmup(values)) and (not started or self._serves(decode, values)):
+            self._ready(line.time)
+        elif not self.ready and not decode:
+            self.stages.main_reached(Stage.WARMUP, line.time)
+        self.unhealthy = False
+        self.batches.take(decode, line.ranks.encode(), line.time, values)
+        self._living(line)
+
+    def _serves(self, decode: bool, values: dict[str, float]) -> bool:
+        """Whether a batch line is more than the warm-up of a server whose start the log shows."""
+        return values.get("running", 0) > 1 or values.get("queued", 0) > 0 or values.get("new_token", 0) > 4096
+
+    def _access(self, line: Line) -> None:
+        """A request was answered. Where the log shows no start, that alone says how far the server is."""
+        if self.stages.stage is None and _ANSWERED.search(line.message):
+            self.stages.hinted(Stage.READY, line.time)
+        if is_probe(line.message):
+            self.probes += len(line.raw) + 1
+            return
+        self._living(line)
+        if not self.ready and self.stages.stage is Stage.READY and _SERVED.search(line.message):
+            self._ready(line.time)
+
+    # What it all says
 
     def facts(self, *, end: bool = False) -> LogFacts:
-        """What is known now. ``end`` counts what stands behind the last newline as a line."""
-        if end and self._splitter.tail:
-            self.feed(b"\n")
-        batches, stages = self._batches, self._stages
-        ready = stages.main is Stage.READY or self._serves()
-        facts = LogFacts(
-            lines=self._lines,
-            size=self._size,
-            version=self._version,
-            model=self._args.get("model_path"),
-            args=self._args,
-            stage=Stage.READY if ready else stages.stage,
+        """What has been read so far. ``end``: the log ends here, and what stands behind its last newline is a line."""
+        if end:
+            self.finish()
+        stages, numbers = self.stages, self.numbers
+        bare = LogFacts(
+            lines=self.lines,
+            size=self.size,
+            version=numbers.version,
+            model=self.args.get("served_model_name") or self.args.get("model_path"),
+            args=self.args,
+            stage=stages.stage,
             stages=stages.spans(),
-            missing_ranks=() if ready else stages.missing,
+            missing_ranks=stages.missing,
             progress=stages.progress,
-            pools=self._pools.all(),
-            max_total_num_tokens=self._summary[0],
-            max_running_requests=self._summary[1],
-            context_len=self._summary[2],
-            ready=ready,
-            ready_local=self._ready_local,
-            shutting_down=self._shutting_down,
-            finished=self._finished,
-            latest=batches.latest(),
-            after_idle=batches.after_idle,
-            series=batches.series(),
-            speculative=self._speculative(),
-            warnings=tuple(self._warnings),
-            last_line=mask_text(ANSI.sub(b"", self._last[:_LAST_LINE]).decode("utf-8", "replace")),
-            last_local=self._last_local,
+            pools=self.pools.all(),
+            max_total_num_tokens=numbers.max_total_num_tokens,
+            max_running_requests=numbers.max_running_requests,
+            context_len=numbers.context_len,
+            ready=self.ready,
+            ready_local=self.ready_local,
+            shutting_down=self.stopping,
+            latest=self.batches.latest(),
+            series=tuple(self.batches.series[-600:]),
+            speculative=_algorithm(self.args),
+            warnings=tuple(numbers.warnings),
+            last_line=self._last_line(),
+            last_local=self.last_local,
+            last_generate=self.batches.last_printed(),
+            life=self.size - self.probes - (0 if b"\r" in self.head else len(self.tail)),
+            retracted=numbers.retracted,
+            storage=numbers.storage,
+            unhealthy=self.unhealthy,
+            worker_node=is_worker_node(self.args),
+            recognized=self.recognized,
         )
-        fatal = failures.fatal(self._trace)
-        failure = failures.cause(self._trace, facts)
-        return facts if failure is None and not fatal else _with_failure(facts, failure, fatal)
+        return self._judge(bare)
 
-    def _serves(self) -> bool:
-        """Whether batch lines prove that it serves: decoding always, prefilling where no start-up is in the log."""
-        started = bool(self._stages.ranks) or self._stages.main is not None
-        return self._batches.decodes > 0 or (self._batches.prefills > 0 and not started)
+    def _judge(self, bare: LogFacts) -> LogFacts:
+        """``bare`` with the failure, which is worked out anew only when something that it hangs on has changed."""
+        if self.trace is EMPTY:
+            return bare
+        key = (self.trace, bare.ready, bare.stage, len(bare.pools), len(bare.args))
+        if key != self.judged:
+            self.judged, self.failure = key, failures.cause(self.trace, bare)
+        return replace(bare, failure=self.failure, fatal=failures.fatal(self.trace))
 
-    def _speculative(self) -> str | None:
-        algorithm = self._args.get("speculative_algorithm")
-        return None if algorithm in (None, "None", "") else algorithm
-
-    def _feed(self, chunk: bytes) -> None:
-        self._size += len(chunk)
-        lines = self._splitter.feed(chunk)
-        batch_lines: dict[bytes, bytes] = {}
-        counts: dict[bytes, int] = {}
-        number = self._lines
-        last = b""
-        for line in lines:
-            number += 1
-            at = batch_head(line)
-            if at > 0 and b"\r" not in line:
-                prefix = line[:at]
-                batch_lines[prefix] = line[at:]
-                counts[prefix] = counts.get(prefix, 0) + 1
-                last = line
-            elif is_access(line):
-                if not is_probe(line):
-                    last = line
-            elif line:
-                last = line
-                self._slow(number, line, batch_lines, counts)
-        self._lines = number
-        if batch_lines:
-            self._batches.read(batch_lines, counts)
-            self._last_local = (
-                self._batches.last if self._last_local is None else max(self._last_local, self._batches.last or 0)
-            )
-        if last:
-            self._last = last
-
-    def _slow(self, number: int, raw: bytes, batch_lines: dict[bytes, bytes], counts: dict[bytes, int]) -> None:
-        for line in messages(number, raw):
-            if line.message.startswith(("Decode batch", "Prefill batch")):
-                found = HEAD.search(raw)
-                if found:
-                    prefix = raw[: found.start() + len(found[1])].rpartition(b"\r")[2]
-                    batch_lines[prefix] = raw[found.start() + len(found[1]) :].split(b"\r")[0]
-                    counts[prefix] = counts.get(prefix, 0) + 1
-            else:
-                self._message(line)
-
-    def _message(self, line: Line) -> None:
-        """One message that is no batch or access line."""
-        message = line.message
-        if line.time is not None:
-            self._last_local = line.time
-        progress = bar(message)
-        if progress is not None:
-            self._stages.progress = progress
-            return
-        if message.startswith("server_args="):
-            self._take_args(message, line)
-            return
-        self._take_stage(message, line)
-        self._pools.read(message, line.ranks)
-        self._take_words(message)
-        self._trace = failures.observe(self._trace, line)
-
-    def _take_args(self, message: str, line: Line) -> None:
-        args = server_args(message)
-        if args:
-            self._args = args
-            self._stages.expected = expected_ranks(args)
-        self._stages.main_reached(Stage.LAUNCHING, line.time)
-
-    def _take_stage(self, message: str, line: Line) -> None:
-        stage = rank_stage(message)
-        if stage is not None:
-            self._stages.rank_reached(line.ranks, stage, line.time)
-            return
-        stage = main_stage(message)
-        if stage is not None:
-            self._stages.main_reached(stage, line.time)
-            if stage is Stage.READY and self._ready_local is None:
-                self._ready_local = line.time
-
-    def _take_words(self, message: str) -> None:
-        if message.startswith("max_total_num_tokens="):
-            found = _SUMMARY.match(message)
-            if found and self._summary[0] is None:
-                self._summary = (int(found["tokens"]), int(found["running"]), int(found["context"]))
-        elif _SHUTTING.match(message):
-            self._shutting_down = True
-            self._finished = self._finished or _FINISHED.match(message) is not None
-        elif _WARNINGS_WORTH.match(message) and len(self._warnings) < _WARNINGS:
-            self._warnings[mask_text(message[:300])] = None
-        elif self._version is None and "sglang" in message.lower():
-            found = _VERSION.search(message)
-            if found:
-                self._version = found[1]
+    def _last_line(self) -> str:
+        last = self.tail if b"\r" in self.head and self.tail.strip() else self.last_raw
+        text = last.rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
+        return mask_text(text)[:LAST_LINE]
 
 
-def _with_failure(facts: LogFacts, failure: Failure | None, fatal: bool) -> LogFacts:
-    return replace(facts, failure=failure, fatal=fatal)
+def _algorithm(args: MappingProxyType[str, str]) -> str | None:
+    name = args.get("speculative_algorithm")
+    return None if name in (None, "None", "") else name
 
 
 def read(chunks: Iterable[bytes]) -> LogFacts:

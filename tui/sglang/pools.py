@@ -1,131 +1,221 @@
-"""Cache allocations in a log: every wording of a device or host pool, counted over ranks. A table that grows."""
+"""Which message tells which cache pool. A table: the next SGLang's wording is a row.
+
+Device pools are printed as GB and mean GiB; HiCache host pools are decimal GB. Both are per rank.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from tui.sglang.lines import natural
 from tui.sglang.model import Pool
 
-_KV = re.compile(
-    r"(?P<label>[\w.\- ]*?) ?KV [Cc]ache (?:is )?allocated\. (?:dtype: [\w.]+, )?(?:#tokens: (?P<tokens>\d+), )?"
-    r"(?:K size: (?P<k>[\d.]+) ?GB, V size: (?P<v>[\d.]+) ?GB|KV size: (?P<kv>[\d.]+) ?GB)"
-)
-_MAMBA = re.compile(
-    r"Mamba Cache is allocated\. (?:max_mamba_cache_size: (?P<slots>\d+), )?conv_state size: (?P<conv>[\d.]+) ?GB, "
-    r"ssm_state size: (?P<ssm>[\d.]+) ?GB(?: intermediate_ssm_state_cache size: (?P<issm>[\d.]+) ?GB "
-    r"intermediate_conv_window_cache size: (?P<iconv>[\d.]+) ?GB)?"
-)
-_HOST = re.compile(r"Allocating (?P<gb>[\d.]+) ?GB host memory for (?P<what>.+)")
-_HOST_POOL = re.compile(
-    r"Allocating (?P<label>\S+) hierarchical KV host pool: (?P<tokens>\d+) tokens, (?P<gb>[\d.]+) ?GB host memory"
-)
-_LAYOUT = re.compile(r"layout=(\w+)")
-_SLOTS = re.compile(r"(\d+) state slots")
-_SLIDING = re.compile(r"[Uu]se [Ss]liding window memory pool|SWAKVPool")
-
-# (pattern in what the host memory is for, kind of pool)
-_HOST_KINDS = (
-    (re.compile(r"hierarchical KV"), "KV"),
-    (re.compile(r"[Mm]amba"), "Mamba"),
-    (re.compile(r"(?:NSA|DSA) indexer|index-?K|index cache"), "indexer"),
-    (re.compile(r"V4 paged pool '?([\w.-]+)"), "V4 "),
-    (re.compile(r"V4 state pool '?([\w.-]+)"), "V4 state "),
-)
-_LABELS = {"kv": "KV", "full": "KV", "swa": "SWA", "draft": "draft", "draft_swa": "draft SWA"}
+MOST = 64  # pools kept per rank
+_N = r"-?\d{1,12}(?:\.\d{1,9})?"
 
 
-@dataclass
+def _parts(**sizes: str | None) -> MappingProxyType[str, float]:
+    return MappingProxyType({name: float(size) for name, size in sizes.items() if size is not None})
+
+
+def _sum(parts: MappingProxyType[str, float]) -> float:
+    return round(sum(parts.values()), 6)
+
+
+def _whole(value: str | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _device_kv(m: re.Match[str]) -> Pool:
+    parts = _parts(k=m["k"], v=m["v"])
+    gb = _sum(parts) if parts else float(m["kv"])
+    return Pool("device", _label(m["label"] or ""), gb, "GiB", parts, tokens=_whole(m["tokens"]))
+
+
+def _label(label: str) -> str:
+    """The kind of a labelled KV pool: ``Full`` is the ordinary one; an index belongs to a sparse attention."""
+    word = label.strip().lower()
+    if word in ("", "full", "kv"):
+        return "KV"
+    if "swa" in word or "sliding" in word:
+        return "draft SWA" if "draft" in word else "SWA"
+    if "index" in word:
+        return "indexer"
+    return "draft" if "draft" in word else label.strip()
+
+
+def _device_mamba(m: re.Match[str]) -> Pool:
+    parts = _parts(conv=m["conv"], ssm=m["ssm"], intermediate_ssm=m["issm"], intermediate_conv=m["iconv"])
+    return Pool("device", "Mamba", _sum(parts), "GiB", parts, slots=_whole(m["slots"]))
+
+
+def _host_kv(m: re.Match[str]) -> Pool:
+    return Pool("host", "KV", float(m["gb"]), "GB")
+
+
+def _host_labelled(m: re.Match[str]) -> Pool:
+    return Pool("host", _label(m["label"].replace("_", " ")), float(m["gb"]), "GB", tokens=int(m["tokens"]))
+
+
+def _host_other(m: re.Match[str]) -> Pool:
+    what, attributes = m["what"], m["attributes"] or ""
+    slots = re.search(r"(\d{1,12}) state slots", attributes)
+    layout = re.search(r"layout=(\w{1,40})", attributes)
+    return Pool(
+        "host",
+        _host_kind(what),
+        float(m["gb"]),
+        "GB",
+        slots=int(slots[1]) if slots else None,
+        layout=layout[1] if layout else None,
+    )
+
+
+def _host_kind(what: str) -> str:
+    if "Mamba" in what:
+        return "Mamba"
+    if "index" in what.lower():
+        return "indexer"
+    quoted = re.search(r"'([^']{1,40})'", what)
+    if what.startswith("V4"):
+        return f"V4 {quoted[1]}" if quoted else "V4"
+    return "KV" if "KV cache" in what else what[:40]
+
+
+def _sized_later(m: re.Match[str]) -> Pool:
+    kind = "draft" if m["draft"] else "KV"
+    parts = _parts(k=m["k"], v=m["v"])
+    gb = _sum(parts) if parts else float(m["kv"])
+    return Pool("device", kind, gb, "GiB", parts, tokens=int(m["tokens"]))
+
+
+def _unified(m: re.Match[str]) -> Pool:
+    return Pool("device", "unified", float(m["gb"]), "GiB")
+
+
+_SIZES = rf"(?:K size: (?P<k>{_N}) GB, V size: (?P<v>{_N}) GB|KV size: (?P<kv>{_N}) GB)"
+_TOKENS = r"(?P<tokens>\d{1,15})"
+_DTYPE = r"(?:dtype: [\w.]{1,40}, )?"
+ROWS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Pool]], ...] = tuple(
+    (re.compile(pattern), make)
+    for pattern, make in (
+        (
+            rf"(?P<label>[\w.\- ]{{0,60}}?)\s?KV Cache is allocated\. {_DTYPE}(?:#tokens: {_TOKENS}, )?{_SIZES}",
+            _device_kv,
+        ),
+        (
+            rf"Mamba Cache is allocated\. (?:max_mamba_cache_size: (?P<slots>\d{{1,12}}), )?"
+            rf"conv_state size: (?P<conv>{_N}) ?GB, ssm_state size: (?P<ssm>{_N}) ?GB"
+            rf"(?:,? ?intermediate_ssm_state_cache size: (?P<issm>{_N}) ?GB)?"
+            rf"(?:,? ?intermediate_conv_window_cache size: (?P<iconv>{_N}) ?GB)?",
+            _device_mamba,
+        ),
+        (
+            rf"Post-capture KV sizing: (?P<draft>draft )?KV cache allocated\. {_DTYPE}#tokens: {_TOKENS}, {_SIZES}",
+            _sized_later,
+        ),
+        (rf"\[unified-memory-pool\] UnifiedKVPool allocated: total_bytes=(?P<gb>{_N}) ?GB", _unified),
+        (rf"Allocating (?P<gb>{_N}) GB host memory for hierarchical KV cache", _host_kv),
+        (
+            rf"Allocating (?P<label>\S{{1,40}}) hierarchical KV host pool: {_TOKENS} tokens, (?P<gb>{_N}) GB",
+            _host_labelled,
+        ),
+        (
+            rf"Allocating (?P<gb>{_N}) GB host memory for (?P<what>.{{1,80}}?)(?: \((?P<attributes>[^)]{{0,200}})\))?"
+            r"(?:\.|, packed|$)",
+            _host_other,
+        ),
+    )
+)
+
+
+def pool_of(message: str) -> Pool | None:
+    """The pool that a message tells, of one rank."""
+    for pattern, make in ROWS:
+        found = pattern.match(message)
+        if found:
+            return make(found)
+    return None
+
+
+@dataclass(slots=True)
+class RankPools:
+    """The pools that one rank has told, in its order, and what stands around them."""
+
+    pools: list[Pool] = field(default_factory=list)
+    pool_ends: int = 0  # "Memory pool end": what follows on the device belongs to the draft model
+    sliding: bool = False  # the next two unlabelled KV pools are full and sliding-window attention
+
+    def copy(self) -> RankPools:
+        return RankPools(self.pools[:], self.pool_ends, self.sliding)
+
+    def add(self, pool: Pool) -> None:
+        if len(self.pools) < MOST:
+            self.pools.append(self._named(pool))
+
+    def _named(self, pool: Pool) -> Pool:
+        if pool.kind != "KV":
+            return pool
+        if pool.place == "host":
+            told = [p for p in self.pools if p.place == "host"]
+            return replace(pool, kind="draft") if any(p.kind == "KV" for p in told) else pool
+        if self.pool_ends:
+            return replace(pool, kind="draft")
+        if self.sliding and any(p.kind == "KV" and p.place == "device" for p in self.pools):
+            return replace(pool, kind="SWA")
+        return pool
+
+    def resize(self, pool: Pool) -> None:
+        """The real size of a pool of which only an upper bound was known."""
+        for index, known in enumerate(self.pools):
+            if known.place == "device" and known.kind == pool.kind:
+                self.pools[index] = pool
+                return
+        self.add(pool)
+
+
+@dataclass(slots=True)
 class Pools:
-    """The pools seen so far. Ranks that print the same allocation count as one pool on several ranks."""
+    """The pools of all ranks. Keyed by rank: ``""`` where no rank is printed."""
 
-    sliding: bool = False
-    _pools: dict[tuple[str, str], Pool] = field(default_factory=dict)
-    _ranks: dict[tuple[str, str], set[str]] = field(default_factory=dict)
-    _kv_seen: dict[tuple[str, str], int] = field(default_factory=dict)  # (place, rank) → unlabelled KV lines so far
+    ranks: dict[str, RankPools] = field(default_factory=dict)
 
-    def read(self, message: str, rank: str) -> bool:
-        """Take a message; whether it tells of a pool."""
-        if "KV " in message or "Mamba" in message or "host" in message or "liding" in message or "SWA" in message:
-            pool = self._device(message, rank) or self._host(message, rank)
-            if pool is not None:
-                self._add(pool, rank)
-                return True
-            self.sliding = self.sliding or _SLIDING.match(message) is not None
-        return False
+    def copy(self) -> Pools:
+        return Pools({rank: pools.copy() for rank, pools in self.ranks.items()})
+
+    def take(self, rank: str, message: str) -> bool:
+        """Read one message of a rank; whether it told a pool."""
+        mine = self.ranks.get(rank)
+        if mine is None:
+            if len(self.ranks) >= 4096:
+                return False
+            mine = self.ranks[rank] = RankPools()
+        if message.startswith("Memory pool end"):
+            mine.pool_ends += 1
+        elif "liding window memory pool" in message[:40]:
+            mine.sliding = True
+        elif message.startswith("Post-capture KV sizing"):
+            pool = pool_of(message)
+            if pool:
+                mine.resize(pool)
+        else:
+            pool = pool_of(message)
+            if pool is None:
+                return False
+            mine.add(pool)
+        return True
 
     def all(self) -> tuple[Pool, ...]:
-        """Device pools first, in the order in which they were allocated."""
-        pools = [replace(pool, ranks=len(self._ranks[key])) for key, pool in self._pools.items()]
-        return tuple(sorted(pools, key=lambda pool: pool.place != "device"))
-
-    def _add(self, pool: Pool, rank: str) -> None:
-        key = (pool.place, pool.kind)
-        if rank:
-            self._ranks.get(key, set()).discard("")
-        self._ranks.setdefault(key, set()).add(rank)
-        if key not in self._pools or rank == min(self._ranks[key]):
-            self._pools[key] = pool
-
-    def _device(self, message: str, rank: str) -> Pool | None:
-        found = _MAMBA.match(message)
-        if found:
-            names = ("conv", "ssm", "intermediate_ssm", "intermediate_conv")
-            sizes = (found["conv"], found["ssm"], found["issm"], found["iconv"])
-            parts = {name: float(size) for name, size in zip(names, sizes, strict=True) if size is not None}
-            slots = int(found["slots"]) if found["slots"] else None
-            return _pool("device", "Mamba", parts, "GiB", slots=slots)
-        found = _KV.search(message)
-        if found is None:
-            return None
-        tokens = int(found["tokens"]) if found["tokens"] else None
-        kind = self._device_kind(found["label"].strip(), rank, sizing="sizing" in message)
-        if found["kv"] is not None:
-            return Pool("device", kind, float(found["kv"]), "GiB", tokens=tokens)
-        return _pool("device", kind, {"k": float(found["k"]), "v": float(found["v"])}, "GiB", tokens=tokens)
-
-    def _device_kind(self, label: str, rank: str, *, sizing: bool) -> str:
-        if sizing:  # the real size after the graphs, of a pool announced before
-            return "draft" if "draft" in label else "KV"
-        if label:
-            words = label.split()
-            return {"Full": "KV", "SWA": "SWA"}.get(label, "indexer" if "index" in words else label)
-        seen = self._kv_seen[("device", rank)] = self._kv_seen.get(("device", rank), 0) + 1
-        order = ["KV", *(["SWA"] if self.sliding else []), "draft"]
-        return order[seen - 1] if seen <= len(order) else f"draft {seen}"
-
-    def _host(self, message: str, rank: str) -> Pool | None:
-        found = _HOST_POOL.match(message)
-        if found:
-            kind = _LABELS.get(found["label"], found["label"])
-            return Pool("host", kind, float(found["gb"]), "GB", tokens=int(found["tokens"]))
-        found = _HOST.match(message)
-        if found is None:
-            return None
-        what = found["what"]
-        kind = next((_named(pattern, name, what) for pattern, name in _HOST_KINDS if pattern.search(what)), "other")
-        if kind == "KV":
-            seen = self._kv_seen[("host", rank)] = self._kv_seen.get(("host", rank), 0) + 1
-            kind = {1: "KV", 2: "SWA" if self.sliding else "draft"}.get(seen, f"KV {seen}")
-        layout, slots = _LAYOUT.search(what), _SLOTS.search(what)
-        return Pool(
-            "host",
-            kind,
-            float(found["gb"]),
-            "GB",
-            slots=int(slots[1]) if slots else None,
-            layout=layout[1] if layout else None,
-        )
-
-
-def _named(pattern: re.Pattern[str], name: str, text: str) -> str:
-    found = pattern.search(text)
-    return name + found[1] if found and pattern.groups else name
-
-
-def _pool(
-    place: str, kind: str, parts: Mapping[str, float], unit: str, tokens: int | None = None, slots: int | None = None
-) -> Pool:
-    return Pool(place, kind, round(sum(parts.values()), 4), unit, MappingProxyType(dict(parts)), tokens, slots)
+        """The pools; those that several ranks printed alike are one, with their number."""
+        counted: dict[object, tuple[Pool, int]] = {}
+        for rank in sorted(self.ranks, key=natural):
+            ordinals: dict[tuple[str, str], int] = {}
+            for pool in self.ranks[rank].pools:
+                name = (pool.place, pool.kind)
+                ordinals[name] = ordinals.get(name, 0) + 1
+                key = (name, ordinals[name], pool.gb, tuple(pool.parts.items()), pool.tokens, pool.slots, pool.layout)
+                counted[key] = (pool, counted[key][1] + 1 if key in counted else 1)
+        return tuple(replace(pool, ranks=ranks) for pool, ranks in counted.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from tui.sglang import verdict
@@ -19,12 +20,81 @@ from tui.sglang.events import (
     Vanished,
     Watched,
 )
-from tui.sglang.facts import LogFacts
 from tui.sglang.model import Phase
 from tui.sglang.state import ServerState
 
-_NOTES = 10
-_GROWTH = 64 << 20  # bytes of pinned memory that count as a sign of life
+NOTES = 20
+_ANNOUNCED = re.compile(r"typically \d{1,3}-(\d{1,3}) mins")  # a silence that SGLang announces
+_GROWTH = 64 * 1024 * 1024  # bytes of pinned memory that count as a sign of life
+
+
+def reduce(state: ServerState, event: Event) -> ServerState:
+    """The state after one event."""
+    after = _reduce(state, event)
+    if after.ready_at is None and verdict.phase(after) is Phase.READY and after.run is not None:
+        return replace(after, ready_at=_ready_since(after, event.at))
+    return after
+
+
+def _reduce(state: ServerState, event: Event) -> ServerState:
+    match event:
+        case LogRead():
+            return _log_read(state, event)
+        case Watched():
+            return _watched(state, event)
+        case HttpRead():
+            ready = state.http_ready if event.ready is None else event.ready
+            return replace(state, http_ready=ready, http=event.sample or state.http, seen_at=event.at)
+        case Launched():
+            return ServerState(
+                state.info, event.run, alive=None, seen_at=event.at, previous_stages=event.previous_stages
+            )
+        case Refused():
+            return ServerState(state.info, refused=event.failure, seen_at=event.at)
+        case Exited():
+            return replace(state, exit=event.exit, alive=False, listening="none", vanished=False, seen_at=event.at)
+        case Vanished():
+            return replace(state, vanished=True, alive=False, listening="none", seen_at=event.at)
+        case StopAsked():
+            return replace(state, stop_asked=state.stop_asked or event.at)
+        case HostLost():
+            since = state.unreachable_since or event.at
+            return replace(state, unreachable_since=since, unreachable_why=event.why)
+        case HostBack():
+            return replace(state, unreachable_since=None, unreachable_why=None, seen_at=event.at)
+        case Noted():
+            notes = (*(note for note in state.notes if note != event.note), event.note)
+            return replace(state, notes=notes[-NOTES:])
+
+
+def _log_read(state: ServerState, event: LogRead) -> ServerState:
+    log = state.log.merge(event.facts)
+    lives = log.life > state.log.life
+    return replace(state, log=log, log_at=event.at if lives else state.log_at, seen_at=event.at)
+
+
+def _watched(state: ServerState, event: Watched) -> ServerState:
+    alive = state.alive if event.alive is None else event.alive
+    listening = event.listening or state.listening
+    after = replace(state, alive=alive, listening=listening, seen_at=event.at)
+    if event.memory is None:
+        return after
+    pinned = event.memory.pinned
+    grew = pinned >= state.memory_peak + _GROWTH
+    return replace(
+        after,
+        memory=event.memory,
+        memory_peak=max(state.memory_peak, pinned) if grew or state.memory is None else state.memory_peak,
+        grew_at=event.at if grew else state.grew_at,
+    )
+
+
+def _ready_since(state: ServerState, at: float) -> float:
+    """When it became ready: of a run that was found ready, what its log says."""
+    run, local = state.run, state.log.ready_local
+    if run is not None and run.adopted and run.utc_offset is not None and local is not None:
+        return min(at, local - run.utc_offset)
+    return at
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,92 +104,51 @@ class Marks:
     stalled: bool = False
     stall_reason: str = ""
     unreachable: bool = False
-    stale: bool = False  # the throughput is not the present one
-
-
-def reduce(state: ServerState, event: Event) -> ServerState:
-    """The state after ``event``. Total and deterministic."""
-    after = _step(state, event)
-    if after.ready_at is None and verdict.phase(after) is Phase.READY:
-        return replace(after, ready_at=event.at)
-    return after
-
-
-def _step(state: ServerState, event: Event) -> ServerState:
-    match event:
-        case LogRead(at, facts):
-            return _log_read(state, at, facts)
-        case Watched():
-            return _watched(state, event)
-        case Launched(at, run, previous):
-            return ServerState(state.info, run=run, previous_stages=previous, seen_at=at, log_at=at, alive=None)
-        case Refused(at, failure):
-            return ServerState(state.info, refused=failure, seen_at=at, previous_stages=state.previous_stages)
-        case HttpRead(at, ready, sample):
-            return replace(
-                state, http_ready=state.http_ready if ready is None else ready, http=sample or state.http, seen_at=at
-            )
-        case Exited(at, exit):
-            return replace(state, exit=exit, alive=False, listening=None, seen_at=at)
-        case Vanished(at):
-            return replace(state, alive=False, listening=None, seen_at=at)
-        case StopAsked(at):
-            return replace(state, stop_asked=at)
-        case HostLost(at, why):
-            return replace(state, unreachable_since=state.unreachable_since or at, unreachable_why=why)
-        case HostBack(at):
-            return replace(state, unreachable_since=None, unreachable_why=None, seen_at=at)
-        case Noted(_, note):
-            return state if note in state.notes else replace(state, notes=(*state.notes, note)[-_NOTES:])
-
-
-def _log_read(state: ServerState, at: float, facts: LogFacts) -> ServerState:
-    if facts.size < state.log.size:
-        return state  # an older look at the same log
-    alive_line = facts.last_line != state.log.last_line or facts.lines > state.log.lines
-    return replace(state, log=facts, log_at=at if alive_line else state.log_at, seen_at=at)
-
-
-def _watched(state: ServerState, event: Watched) -> ServerState:
-    memory = event.memory or state.memory
-    pinned = memory.pinned if memory else 0
-    grew = pinned > state.memory_peak + _GROWTH
-    return replace(
-        state,
-        alive=state.alive if event.alive is None else event.alive,
-        listening=state.listening if event.listening is None else event.listening,
-        memory=memory,
-        memory_peak=max(state.memory_peak, pinned) if grew or not state.memory_peak else state.memory_peak,
-        log_at=event.at if grew and verdict.phase(state) is Phase.STARTING else state.log_at,
-        seen_at=event.at,
-    )
+    stale: bool = False  # the rates are too old to be true
 
 
 def marks(state: ServerState, now: float) -> Marks:
-    """What stands beside the phase at ``now`` (Unix seconds)."""
-    reason = _stall_reason(state, now)
-    return Marks(bool(reason), reason, state.unreachable_since is not None, verdict.is_stale(state, now))
+    """What the passing of time says of the server; ``now`` in Unix seconds."""
+    unreachable = state.unreachable_since is not None
+    reason = None if unreachable else _stall(state, now)
+    return Marks(reason is not None, reason or "", unreachable, verdict.throughput(state, now).stale)
 
 
-def _stall_reason(state: ServerState, now: float) -> str:
-    """Why a server counts as stalled; empty when it does not."""
-    if state.run is None or state.unreachable_since is not None or verdict.phase(state) is not Phase.STARTING:
-        return ""
+def _stall(state: ServerState, now: float) -> str | None:
+    if state.run is None:
+        return None
+    phase = verdict.phase(state)
+    if phase is Phase.READY and state.log.unhealthy:
+        return "its health check fails and no batch was printed since: hung, or busy with one long request"
+    if phase is not Phase.STARTING:
+        return None
     if state.listening == "foreign":
         return f"port {state.info.port} belongs to another process"
-    quiet = now - state.log_at if state.log_at is not None else 0.0
-    if quiet > state.info.stall_after:
-        waiting = f", waiting for {', '.join(state.log.missing_ranks)}" if state.log.missing_ranks else ""
-        what = "no output at all" if state.log.size == 0 else "no new line and no growing memory"
-        return f"{what} for {_age(quiet)}{waiting}"
-    started = now - state.run.started
-    if started > state.info.ready_timeout:
-        return f"not ready after {_age(started)}, the deadline was {_age(state.info.ready_timeout)}"
-    return ""
+    silent = now - max(state.log_at or 0.0, state.grew_at or 0.0, state.run.started)
+    announced = _ANNOUNCED.search(state.log.last_line)
+    limit = max(state.info.stall_after, 60.0 * int(announced[1]) if announced else 0.0)
+    if silent > limit:
+        return f"no output and no memory growth for {_span(silent)}{_where(state)}"
+    age = now - state.run.started
+    if age > state.info.ready_timeout:
+        return f"not ready after {_span(age)}{_where(state)}"
+    return None
 
 
-def _age(seconds: float) -> str:
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    return f"{whole // 60}m{whole % 60:02}s" if whole < 3600 else f"{whole // 3600}h{whole % 3600 // 60:02}"
+def _where(state: ServerState) -> str:
+    stage = verdict.stage(state)
+    words = f", in {stage.value.replace('_', ' ')}" if stage else ""
+    missing = state.log.missing_ranks
+    if missing:
+        words += f"; waiting for {', '.join(missing[:4])}" + (
+            f" and {len(missing) - 4} more" if len(missing) > 4 else ""
+        )
+    return words
+
+
+def _span(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -1,152 +1,238 @@
-"""Which message begins which stage. A table: the next SGLang's wording is a row."""
+"""Which message begins which stage, and how far each rank has come. Tables: the next SGLang's wording is a row."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
+from tui.sglang.lines import natural
 from tui.sglang.model import Progress, Stage, StageSpan
 
 _S = Stage
-# (pattern at the message's start, the stage in which the server is from then on); first match counts
-RANK_ROWS: tuple[tuple[re.Pattern[str], Stage], ...] = tuple(
+_Rows = tuple[tuple[re.Pattern[str], Stage], ...]
+
+# What a scheduler says at a message's start → the stage in which that rank is from then on. The first match counts.
+RANK_ROWS: _Rows = tuple(
     (re.compile(pattern, re.IGNORECASE), stage)
     for pattern, stage in (
         (r"Init (?:torch distributed|parallel) (?:begin|ends)", _S.DIST_INIT),
-        (r"sglang is using nccl", _S.DIST_INIT),
+        (r"sglang is using nccl|Custom allreduce is disabled|Init custom all ?reduce", _S.DIST_INIT),
         (r"Load weight begin", _S.LOADING_WEIGHTS),
         (r"Load weight end\. Committed", _S.CUDA_GRAPH),
         (r"Load weight end", _S.KV_CACHE),
         (r"Mamba Cache is allocated", _S.MAMBA_CACHE),
-        (r"(?:[\w.\- ]+ )?KV Cache (?:is allocated|VA upper bound|skipped)", _S.KV_CACHE),
-        (r"Use [Ss]liding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool)", _S.KV_CACHE),
-        (r"Memory pool end", _S.KV_CACHE),
-        (r"Capture .*graph.* (?:begin|end)\b|Capture (?:cuda|cpu|npu) graph bs|\[BCG\] Capture", _S.CUDA_GRAPH),
-        (r"Capture (?:cuda|cpu|npu) graph num tokens", _S.CUDA_GRAPH),
-        (r"Allocating .* host (?:memory|pool)", _S.HOST_CACHE),
-        (r"(?:HiCache (?:auto-sizing|staging|memory headroom)|Attached hybrid )", _S.HOST_CACHE),
-        (r"(?:\w+: )?Not enough host memory (?:available|for \S+ (?:indexer|index|paged|state))", _S.HOST_CACHE),
-        (r"Creating (?:dynamic )?storage backend", _S.HOST_CACHE),
+        (r"(?:[\w.\- ]{1,60} )?KV Cache (?:is allocated|VA upper bound|skipped)", _S.KV_CACHE),
+        (r"Use sliding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool)", _S.KV_CACHE),
+        (r"Memory pool end|max_total_tokens=\S+ is larger than the profiled", _S.KV_CACHE),
+        (r"Capture [^:]{0,80}graph\b[^:]{0,40} (?:begin|end)\b", _S.CUDA_GRAPH),
+        (r"Capture (?:\w+ )?graph (?:bs|num tokens)|\[BCG\] Capture", _S.CUDA_GRAPH),
+        (r"Registering \d+ cuda graph addresses", _S.CUDA_GRAPH),
+        (r"Allocating .{1,80} host (?:memory|pool)", _S.HOST_CACHE),
+        (r"HiCache (?:auto-sizing|staging|memory headroom)|Attached hybrid ", _S.HOST_CACHE),
+        (r"\S{1,60} dummy mode: allocator-only", _S.HOST_CACHE),
+        (r"Creating (?:dynamic )?storage backend|Mooncake (?:store|Configuration)", _S.HOST_CACHE),
     )
 )
-MAIN_ROWS: tuple[tuple[re.Pattern[str], Stage], ...] = tuple(
+# Said by rank 0 alone in some versions: it tells the stage, but not who is missing.
+LEADER_ROWS: _Rows = ((re.compile(r"Capture draft |Capture single-CG draft", re.IGNORECASE), _S.CUDA_GRAPH),)
+# What the main process, the loader of another engine or an HTTP front end says.
+MAIN_ROWS: _Rows = tuple(
     (re.compile(pattern), stage)
     for pattern, stage in (
-        (r"server_args=", _S.LAUNCHING),
+        (r"server_args=(?:ServerArgs\(|\{)", _S.LAUNCHING),
+        (r"Loading (?:model from )?.{0,80}(?:checkpoint shards|safetensors files)", _S.LOADING_WEIGHTS),
+        (r"Multi-thread loading .{0,20}shards", _S.LOADING_WEIGHTS),
         (r"INFO: +(?:Started server process|Waiting for application startup|Application startup complete)", _S.WARMUP),
-        (r"INFO: +Uvicorn running on|Uvicorn running on|Starting embedded Granian", _S.WARMUP),
-        (r"Start of (?:prefill|pd disaggregation) warmup|Engine startup timings", _S.WARMUP),
-        (r"The server is fired up and ready to roll!", _S.READY),
+        (r"(?:INFO: +)?Uvicorn running on|Starting embedded Granian|Engine startup timings", _S.WARMUP),
+        (r"Start of (?:prefill|pd disaggregation) warmup|Entering DeepGEMM JIT Pre-Compile", _S.WARMUP),
+        (r"Initialization failed\. warmup error|gRPC warmup request", _S.WARMUP),
+        (r"(?:\S{1,60} )?The server is fired up and ready to roll!", _S.READY),
     )
 )
+# Where an excerpt shows only a failure, its traceback or its text tells the stage. These only move forward.
+HINT_ROWS: _Rows = tuple(
+    (re.compile(pattern), stage)
+    for pattern, stage in (
+        (r"\s*File \".{1,400}, in (?:init_torch_distributed|init_distributed_environment)\b", _S.DIST_INIT),
+        (r"\s*File \".{1,400}, in (?:load_model|load_weights)\b", _S.LOADING_WEIGHTS),
+        (r"\s*File \".{1,400}, in (?:init_memory_pool|alloc_memory_pool|init_kv_cache)\b", _S.KV_CACHE),
+        (r"\s*File \".{1,400}, in (?:init_cuda_graphs|init_device_graphs|init_decode_cuda_graph)\b", _S.CUDA_GRAPH),
+        (r"\s*File \".{0,400}(?:cuda_graph_runner|eagle_draft_\w+_runner)\.py\", line \d+, in ", _S.CUDA_GRAPH),
+        (r"(?:\w+: )?Capture \w{1,10} graph failed", _S.CUDA_GRAPH),
+        (r"\s*File \".{0,400}/(?:memory_pool_host|pool_host/\w+|hiradix_cache)\.py\", line", _S.HOST_CACHE),
+        (r"(?:\w+: )?Not enough host memory (?:available|for (?!request))", _S.HOST_CACHE),
+        (r"(?:\w+: )?No host memory is left for HiCache|(?:\w+: )?cudaHostRegister failed", _S.HOST_CACHE),
+        (r".{0,40}\[Errno 98\] error while attempting to bind", _S.WARMUP),
+    )
+)
+# A scheduler's loop runs: start-up is over for it; whether requests were served, the rest of the log tells.
+LOOP = re.compile(
+    r"\s*File \".{1,400}, in (?:run_event_loop|event_loop_\w+|dispatch_event_loop|forward_thread_func_?)$|"
+    r"\s+scheduler\.(?:run_event_loop|event_loop_\w+)\("
+)
+# Kernels of the model first run when graphs are captured: a start-up that dies of one has come that far.
+FIRST_RUN = re.compile(r".{0,200}no kernel image is available|(?:\w+: )?(?:Triton Error|PassManager::run failed)")
+_SERVING = re.compile(
+    r"(?:Scheduler )?[Ww]atchdog timeout \(|Health check failed\. Server|KV cache pool is full\. Retract|"
+    r"Decode out of memory happened|.{0,200}Failed to check the \"should dump\" flag on TCPStore|"
+    r"(?:Prefill|Decode) out of memory\. Try|Gracefully exiting|SIGTERM received\.|INFO: +\S+ - \"POST (?!/generate )|"
+    r"(?:\w+: )?(?:token_to_kv_pool_allocator|req_to_token_pool|\w+ pool) memory leak detected|"
+    r"(?:\w+: )?alloc_req_slots runs out of memory|Subprocess \S+ \(pid=\d+\) crashed"
+)
 _ORDER = {stage: index for index, stage in enumerate(Stage)}
-_WEIGHTS = re.compile(r"(?:Loading .* shards|Multi-thread loading .*shards):\s+\d+% Completed \| (\d+)/(\d+)")
-_CAPTURE = re.compile(r"(?:Capturing [^:|]*(?:\([^)]*\))?:?\s*)?\d+%\|[^|]*\| *(\d+)/(\d+) \[")
+_ORDER[Stage.MAMBA_CACHE] = _ORDER[Stage.KV_CACHE]  # one step: which of the two comes first depends on the version
+_WEIGHTS = re.compile(r"(?:Loading .{0,80}|Multi-thread loading .{0,20}):\s+\d{1,3}% Completed \| (\d{1,9})/(\d{1,9})")
+_CAPTURE = re.compile(
+    r"(?:Capturing [^:|]{0,40}(?:\([^)]{0,80}\))?:?\s*)?\d{1,3}%\|[^|]{0,400}\| *(\d{1,9})/(\d{1,9}) \["
+)
 
 
-def rank_stage(message: str) -> Stage | None:
-    """The stage that a scheduler's message begins."""
-    for pattern, stage in RANK_ROWS:
+def matching(message: str, rows: _Rows) -> Stage | None:
+    """The stage of the first row that matches the message's start."""
+    for pattern, stage in rows:
         if pattern.match(message):
             return stage
     return None
 
 
-def main_stage(message: str) -> Stage | None:
-    """The stage that a message of the main process begins."""
-    for pattern, stage in MAIN_ROWS:
-        if pattern.match(message):
-            return stage
-    return None
+def tells_serving(message: str) -> bool:
+    """Whether only a server that has worked on requests says this."""
+    return _SERVING.match(message) is not None
 
 
 def bar(message: str) -> Progress | None:
-    """The progress that a bar shows."""
-    if "%" not in message or "/" not in message:
-        return None
-    weights = _WEIGHTS.search(message)
-    if weights:
-        return Progress("shards", int(weights[1]), int(weights[2]))
+    """The progress that a bar shows: weights (``shards``) or graphs (batch sizes)."""
+    found = _WEIGHTS.search(message)
+    if found:
+        return Progress("shards", int(found[1]), int(found[2]))
     if "Capturing" in message or message.lstrip()[:5].rstrip().endswith("%|"):
-        capture = _CAPTURE.search(message)
-        if capture:
-            return Progress("graphs", int(capture[1]), int(capture[2]))
+        found = _CAPTURE.search(message)
+        if found:
+            return Progress("graphs", int(found[1]), int(found[2]))
     return None
 
 
-@dataclass
+@dataclass(slots=True)
+class _Place:
+    """Where one rank stands. ``turn`` counts how often it went back (a draft model loads after the target)."""
+
+    stage: Stage
+    turn: int = 0
+
+    @property
+    def position(self) -> tuple[int, int]:
+        return self.turn, _ORDER[self.stage]
+
+
+@dataclass(slots=True)
 class Stages:
     """How far each rank has come, and how long the server as a whole stood in each stage."""
 
-    ranks: dict[str, Stage] = field(default_factory=dict)  # where each rank stands
-    furthest: dict[str, Stage] = field(default_factory=dict)
+    places: dict[str, _Place] = field(default_factory=dict)
     main: Stage | None = None
+    leader: Stage | None = None
     expected: tuple[str, ...] = ()
     progress: Progress | None = None
-    _spans: dict[Stage, StageSpan] = field(default_factory=dict)
-    _current: Stage | None = None
-    _since: float | None = None
+    spans_: dict[Stage, StageSpan] = field(default_factory=dict)
+    current: Stage | None = None
+    since: float | None = None
+
+    def copy(self) -> Stages:
+        return Stages(
+            {rank: _Place(p.stage, p.turn) for rank, p in self.places.items()},
+            self.main,
+            self.leader,
+            self.expected,
+            self.progress,
+            dict(self.spans_),
+            self.current,
+            self.since,
+        )
 
     @property
     def stage(self) -> Stage | None:
-        """What all ranks have reached."""
+        """What all ranks have reached, or what the main process says once they have."""
         if self.main in (Stage.WARMUP, Stage.READY):
             return self.main
-        if self.ranks:
-            return min(self.ranks.values(), key=_ORDER.__getitem__)
+        if self.leader is not None:
+            return self.leader
+        if self.places:
+            slowest = min(self.places.values(), key=lambda place: place.position).stage
+            return slowest if self.main is None or _ORDER[slowest] >= _ORDER[self.main] else self.main
         return self.main
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The ranks that the others wait for."""
-        if self.main in (Stage.WARMUP, Stage.READY) or not self.furthest:
+        """The ranks that the others wait for: behind the furthest, or expected and not heard of."""
+        if self.main in (Stage.WARMUP, Stage.READY) or not any(self.places):
             return ()
-        top = max(_ORDER[stage] for stage in self.furthest.values())
-        behind = [rank for rank, stage in self.furthest.items() if _ORDER[stage] < top and rank]
-        unheard = [rank for rank in self.expected if rank not in self.furthest]
-        return tuple(sorted({*behind, *unheard}, key=_natural)) if len(self.furthest) > 1 else ()
+        top = max(place.position for place in self.places.values())
+        behind = {rank for rank, place in self.places.items() if place.position < top}
+        unheard = {rank for rank in self.expected if rank not in self.places} if len(self.places) > 1 else set()
+        return tuple(sorted(behind | unheard, key=natural))[:64]
 
     def rank_reached(self, rank: str, stage: Stage, time: float | None) -> None:
-        if not rank and any(self.ranks):
+        if not rank and any(self.places):
             return  # the main process of a server whose ranks have names
-        if rank:
-            self.ranks.pop("", None)
-            self.furthest.pop("", None)
-        self.ranks[rank] = stage
-        if _ORDER[stage] >= _ORDER.get(self.furthest.get(rank, Stage.LAUNCHING), 0):
-            self.furthest[rank] = stage
+        if rank and "" in self.places:
+            del self.places[""]
+        place = self.places.get(rank)
+        if place is None:
+            if len(self.places) < 4096:
+                self.places[rank] = _Place(stage)
+        else:
+            if _ORDER[stage] < _ORDER[place.stage]:
+                place.turn += 1
+            place.stage = stage
+        self.leader = None
         self._moved(time)
 
+    def leader_reached(self, rank: str, stage: Stage, time: float | None) -> None:
+        """A stage that rank 0 alone tells; it holds until a rank goes on."""
+        if rank not in self.places:
+            self.rank_reached(rank, stage, time)
+        elif all(place.position >= self.places[rank].position for place in self.places.values()):
+            self.leader = stage
+            self._moved(time)
+
     def main_reached(self, stage: Stage, time: float | None) -> None:
-        if self.main is Stage.READY and stage is Stage.WARMUP:
+        if stage is not Stage.READY and self.main is not None and _ORDER[stage] < _ORDER[self.main]:
             return
-        if stage is Stage.LAUNCHING and (self.ranks or self.main):
+        if self.main is Stage.READY:
             return
         self.main = stage
         self._moved(time)
 
+    def hinted(self, stage: Stage, time: float | None) -> None:
+        """At least this stage, by what a failure tells."""
+        present = self.stage
+        if present is None or _ORDER[stage] > _ORDER[present]:
+            self.main = stage
+            if stage not in (Stage.WARMUP, Stage.READY):
+                self.places.clear()
+            self.leader = None
+            self._moved(time)
+
     def _moved(self, time: float | None) -> None:
         stage = self.stage
-        if stage is self._current or stage is None:
+        if stage is self.current or stage is None:
             return
         self.progress = None
+        if stage is Stage.MAMBA_CACHE and self.current is Stage.KV_CACHE and len(self.places) <= 1:
+            stage = Stage.MAMBA_CACHE
         self._close(time)
-        self._current, self._since = stage, time
-        if stage not in self._spans:
-            self._spans[stage] = StageSpan(stage, time)
+        self.current, self.since = stage, time
+        if stage not in self.spans_:
+            self.spans_[stage] = StageSpan(stage, time)
 
     def _close(self, time: float | None) -> None:
-        if self._current is None:
+        if self.current is None:
             return
-        span = self._spans[self._current]
-        if time is not None and self._since is not None:
-            seconds = (span.seconds or 0.0) + max(0.0, time - self._since)
-            self._spans[self._current] = StageSpan(span.stage, span.start_local, round(seconds, 3))
+        span = self.spans_[self.current]
+        if time is not None and self.since is not None:
+            seconds = (span.seconds or 0.0) + max(0.0, time - self.since)
+            self.spans_[self.current] = StageSpan(span.stage, span.start_local, round(seconds, 3))
 
     def spans(self) -> tuple[StageSpan, ...]:
-        """The stages so far, in the order in which they began; the current one's seconds are still open."""
-        return tuple(StageSpan(s.stage, s.start_local) if s.stage is self._current else s for s in self._spans.values())
-
-
-def _natural(rank: str) -> tuple[object, ...]:
-    return tuple(int(part) if part.isdigit() else part for part in re.split(r"(\d+)", rank))
+        """The stages so far, in the order in which they began; the present one's seconds are still open."""
+        return tuple(StageSpan(s.stage, s.start_local) if s.stage is self.current else s for s in self.spans_.values())

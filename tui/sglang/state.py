@@ -26,6 +26,8 @@ class ServerState:
     http: Sample | None = None  # the newest live figures by HTTP, where the log is silent
     memory: MemoryReading | None = None
     memory_peak: int = 0  # bytes, the largest ``memory.pinned`` of this run
+    grew_at: float | None = None  # when ``memory_peak`` last grew
+    vanished: bool = False  # the process is gone and nobody recorded how
     refused: Failure | None = None  # a launch that never became a process
     stop_asked: float | None = None  # when this side, or another session, asked it to end
     unreachable_since: float | None = None

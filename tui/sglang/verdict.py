@@ -1,146 +1,168 @@
-"""What the facts of a ``ServerState`` mean together. Pure functions of a state; nothing derived is kept."""
+"""What the facts of a ``ServerState`` mean together. Pure functions of a state (and of the time, where it matters)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tui.sglang import failures
 from tui.sglang.model import Failure, FailureKind, Phase, Sample, Stage, StageSpan
 from tui.sglang.state import ServerState
 
-
-def saved(state: ServerState) -> bool:
-    """Whether this is a saved log with no run behind it."""
-    return state.run is None and state.log.size > 0
-
-
-def phase(state: ServerState) -> Phase:
-    """Where the server's life stands."""
-    if saved(state):
-        return _saved_phase(state)
-    if state.refused is not None:
-        return Phase.FAILED
-    if state.run is None:
-        return Phase.ABSENT
-    if state.exit is not None:
-        return _ended(state)
-    if state.alive is False:
-        return Phase.FAILED if state.log.failure and not state.stop_asked else Phase.LOST
-    if state.stop_asked is not None:
-        return Phase.STOPPING
-    if state.log.fatal:
-        return Phase.FAILED
-    if state.log.shutting_down:
-        return Phase.STOPPING
-    return Phase.READY if is_ready(state) else Phase.STARTING
-
-
-def _saved_phase(state: ServerState) -> Phase:
-    log = state.log
-    if log.fatal:
-        return Phase.FAILED
-    if log.shutting_down:
-        return Phase.STOPPED
-    return Phase.READY if log.ready else Phase.STARTING
-
-
-def _ended(state: ServerState) -> Phase:
-    assert state.exit is not None
-    if state.stop_asked is not None:
-        return Phase.STOPPED
-    if state.log.shutting_down and not state.log.fatal:
-        return Phase.STOPPED
-    if state.exit.status == 0 and state.log.failure is None:
-        return Phase.STOPPED
-    return Phase.FAILED
-
-
-def is_ready(state: ServerState) -> bool:
-    """Ready: it says so, its process lives, and a socket of its own accepts on its port."""
-    if not state.alive or state.listening != "own":
-        return False
-    if state.info.ready_by == "http":
-        return state.http_ready is True
-    if state.log.ready:
-        return True
-    return state.info.ready_by == "auto" and state.http_ready is True
-
-
-def stage(state: ServerState) -> Stage | None:
-    """The stage of the start-up that all ranks have reached; ``None`` where there is no run or nothing is known."""
-    if state.run is None and not saved(state):
-        return None
-    if phase(state) is Phase.READY:
-        return Stage.READY
-    told = state.log.stage
-    if told is Stage.READY and phase(state) is Phase.STARTING:
-        return Stage.WARMUP  # the log says ready, but the socket is not there yet, or is not its own
-    return told or (Stage.LAUNCHING if state.run is not None or saved(state) else None)
-
-
-def stages(state: ServerState) -> tuple[StageSpan, ...]:
-    """The stages so far. ``launching`` begins with the run and lasts until the log tells of another."""
-    spans = state.log.stages
-    run = state.run
-    if run is None:
-        return spans
-    started = run.started + (run.utc_offset or 0)
-    rest = tuple(span for span in spans if span.stage is not Stage.LAUNCHING)
-    first = next((span.start_local for span in rest if span.start_local is not None), None)
-    seconds = max(0.0, round(first - started, 1)) if first is not None else None
-    return (StageSpan(Stage.LAUNCHING, started, seconds), *rest)
-
-
-def failure(state: ServerState) -> Failure | None:
-    """Why the server failed: what its log says first, else what its end says."""
-    if phase(state) is not Phase.FAILED:
-        return None
-    if state.refused is not None:
-        return state.refused
-    if state.log.failure is not None:
-        return state.log.failure
-    if state.exit is not None:
-        return failures.from_exit(state.exit, state.log)
-    return Failure(FailureKind.OTHER, state.log.last_line, state.log.lines, "It failed, and its log does not say why.")
-
-
-def figures(state: ServerState) -> Sample | None:
-    """The newest live figures: of the log, or by HTTP where the log is silent."""
-    return state.log.latest or state.http
-
-
-def stale_after(state: ServerState) -> float:
-    """Seconds without a batch line after which a throughput is no longer the present one: 10, or three intervals."""
-    times = [sample.at_local for sample in state.log.series[-4:]]
-    longest = max((b - a for a, b in pairwise(times)), default=0.0)
-    return max(10.0, min(3 * longest, 60.0))
+STALE_AFTER = 10.0  # seconds
+_SILENT = frozenset({None, Stage.LAUNCHING})
+_SYMPTOMS = frozenset({FailureKind.CHILD_DIED, FailureKind.NCCL, FailureKind.MULTI_NODE, FailureKind.OTHER})
 
 
 @dataclass(frozen=True, slots=True)
 class Throughput:
-    """Tokens per second, summed over DP ranks; ``None`` when unknown. ``stale``: not the present figures, it idles."""
+    """Tokens per second of the whole server. ``stale``: too old to be true now; then a live server's are 0."""
 
     generate: float | None = None
     prefill: float | None = None
     stale: bool = False
 
 
-def throughput(state: ServerState, now: float) -> Throughput:
-    """How fast the server works at ``now``. A saved log has no now: its last figures."""
-    sample = figures(state)
-    if sample is None or not (saved(state) or phase(state) is Phase.READY):
-        return Throughput()
+def saved(state: ServerState) -> bool:
+    """Whether this is a log read from a file, with no process behind it."""
+    return state.run is None and state.log.size > 0
+
+
+def phase(state: ServerState) -> Phase:
+    """Where the server's life stands."""
+    if state.refused is not None:
+        return Phase.FAILED
+    if state.run is None:
+        return _of_log(state) if saved(state) else Phase.ABSENT
+    if state.exit is not None or state.vanished:
+        return _ended(state)
+    if state.log.fatal and state.stop_asked is None:
+        return Phase.FAILED
+    if state.stop_asked is not None or state.log.shutting_down or state.alive is False:
+        return Phase.STOPPING
+    return Phase.READY if is_ready(state) else Phase.STARTING
+
+
+def _of_log(state: ServerState) -> Phase:
+    """By the log alone, as it ends."""
+    if state.log.fatal:
+        return Phase.FAILED
+    if state.log.shutting_down:
+        return Phase.STOPPED
+    return Phase.READY if state.log.ready else Phase.STARTING
+
+
+def _ended(state: ServerState) -> Phase:
+    """The process is gone."""
+    if state.stop_asked is not None:
+        return Phase.STOPPED
+    if state.log.fatal:
+        return Phase.FAILED
+    if state.log.shutting_down:
+        return Phase.STOPPED  # somebody else asked; up to 0.5.18 even a clean end is by SIGKILL
+    if state.exit is None:
+        return Phase.LOST
+    return Phase.STOPPED if state.exit.status == 0 and state.exit.signal is None else Phase.FAILED
+
+
+def is_ready(state: ServerState) -> bool:
+    """Whether a live server takes requests: it says so, it lives, and the socket on its port is its own."""
+    if state.alive is not True or (state.info.port is not None and state.listening != "own"):
+        return False
+    by = state.info.ready_by
+    if by == "http":
+        return state.http_ready is True
+    if state.log.ready:
+        return True
+    if state.log.worker_node and state.info.port is not None:
+        return True  # it listens once its schedulers are ready, and never prints the ready line
+    return by == "auto" and state.http_ready is True and state.log.stage in _SILENT
+
+
+def stage(state: ServerState) -> Stage | None:
+    """The stage of the start-up that the server stands in, or ended in; ``None`` where there is no run."""
     if saved(state):
-        return Throughput(sample.generate, sample.prefill)
-    generate = None if state.log.after_idle else sample.generate  # it would average over the idle time
-    return Throughput(generate, sample.prefill, is_stale(state, now))
+        return state.log.stage or (Stage.LAUNCHING if state.log.lines or state.log.last_line else None)
+    if state.run is None:
+        return None
+    now = phase(state)
+    if now is Phase.READY:
+        return Stage.READY
+    if state.log.stage is Stage.READY and now is Phase.STARTING:
+        return Stage.WARMUP  # the log says ready, but the socket is not there yet, or is not its own
+    return state.log.stage or Stage.LAUNCHING
+
+
+def stages(state: ServerState) -> tuple[StageSpan, ...]:
+    """The stages so far. A live run's first is ``launching``, from the start of its process."""
+    spans = state.log.stages
+    run = state.run
+    if run is None or run.utc_offset is None:
+        return spans
+    begun = run.started + run.utc_offset
+    rest = tuple(span for span in spans if span.stage is not Stage.LAUNCHING)
+    first = next((span.start_local for span in rest if span.start_local is not None), None)
+    seconds = None if first is None else max(0.0, round(first - begun, 3))
+    return (StageSpan(Stage.LAUNCHING, begun, seconds), *rest)
+
+
+def failure(state: ServerState) -> Failure | None:
+    """Why the server failed; of one that has not failed, what may explain why it does not go on."""
+    if state.refused is not None:
+        return state.refused
+    now = phase(state)
+    if now is Phase.FAILED:
+        return _explained(state)
+    return state.log.failure if now in (Phase.LOST, Phase.STARTING) else None
+
+
+def _explained(state: ServerState) -> Failure | None:
+    found, end = state.log.failure, state.exit
+    if end is None or (found is not None and not (end.oom_killed and found.kind in _SYMPTOMS)):
+        return found
+    return failures.from_exit(end, state.log)
+
+
+def figures(state: ServerState) -> Sample | None:
+    """The newest figures: of the log, or by HTTP where the log tells none."""
+    return state.log.latest or state.http
+
+
+def throughput(state: ServerState, now: float) -> Throughput:
+    """Tokens per second at ``now`` (Unix seconds); of a saved or ended log, as last printed."""
+    latest = figures(state)
+    if latest is None:
+        return Throughput()
+    if phase(state) not in (Phase.READY, Phase.STOPPING, Phase.STARTING) or state.run is None:
+        return Throughput(state.log.last_generate, latest.prefill, stale=state.run is not None)
+    age = _age(state, latest, now)
+    if age is None or age <= max(STALE_AFTER, 3 * _interval(state)):
+        return Throughput(latest.generate, _prefill(state, latest))
+    return Throughput(0.0, 0.0, stale=True)
 
 
 def is_stale(state: ServerState, now: float) -> bool:
-    """Whether the newest batch line is older than three intervals, and at least 10 s."""
-    sample = figures(state)
-    if sample is None or saved(state):
-        return False
-    offset = state.run.utc_offset if state.run else None
-    return now + (offset or 0) - sample.at_local > stale_after(state)
+    """Whether the newest figures are too old to be true now."""
+    return throughput(state, now).stale
+
+
+def _prefill(state: ServerState, latest: Sample) -> float | None:
+    """The newest prefill rate, 0 once the newest prefill is long over."""
+    told = next((s for s in reversed(state.log.series) if s.prefill is not None), None)
+    if told is None:
+        return latest.prefill
+    return told.prefill if latest.at_local - told.at_local <= STALE_AFTER else 0.0
+
+
+def _age(state: ServerState, latest: Sample, now: float) -> float | None:
+    """Seconds since the figures were printed."""
+    if state.log.latest is None:
+        return now - latest.at_local
+    if state.run is not None and state.run.utc_offset is not None and latest.at_local > 0:
+        return now + state.run.utc_offset - latest.at_local
+    return None if state.log_at is None else now - state.log_at
+
+
+def _interval(state: ServerState) -> float:
+    """Seconds between the last two samples with a rate."""
+    told = [s.at_local for s in state.log.series[-20:] if s.generate is not None]
+    return told[-1] - told[-2] if len(told) > 1 and told[-1] - told[-2] < 60 else 0.0
