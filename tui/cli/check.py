@@ -62,8 +62,17 @@ def show(checks: Iterable[Check], as_json: bool) -> Exit:
 @profile_argument
 @servers_argument
 @json_option
-@click.option("--offline", is_flag=True, required=True, help="Ask no host.")
+@click.option("--offline", is_flag=True, help="Ask no host.")
 def command(profile: str, servers: tuple[str, ...], as_json: bool, offline: bool) -> Exit:
-    """Validate PROFILE and say what a launch would run."""
+    """Validate PROFILE, say what a launch would run, and look on the hosts whether it would work."""
     loaded = open_profile(profile, quiet=True)
-    return show(offline_checks(loaded, loaded.select(servers)), as_json)
+    selected = loaded.select(servers)
+    checks = offline_checks(loaded, selected)
+    if offline:
+        return show(checks, as_json)
+    import asyncio
+
+    from tui.cli.preflight import host_checks
+
+    on_hosts, unreachable = asyncio.run(host_checks(loaded, selected))
+    return Exit.worst([show([*checks, *on_hosts], as_json), Exit.UNREACHABLE if unreachable else Exit.OK])

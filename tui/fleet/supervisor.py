@@ -296,25 +296,7 @@ class Supervisor:
         return kill_outcome(self.server.name, report)
 
     def _spec(self) -> LaunchSpec:
-        server = self.server
-        try:
-            secrets = tuple(from_environment(name) for name in server.secret_names())
-            argv, env = server.argv(from_environment), server.environment(from_environment)
-        except SecretMissing as error:
-            raise HostError(HostErrorKind.REFUSED, str(error), failure="bad_argument") from error
-        return LaunchSpec(
-            profile=self.profile,
-            server=server.name,
-            argv=argv,
-            cwd=server.cwd,
-            env=env,
-            secrets=secrets,
-            setup=server.setup,
-            log_link=server.log,
-            port=server.port,
-            digest=server.digest(),
-            who=f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})",
-        )
+        return launch_spec(self.profile, self.server)
 
     # Small things
 
@@ -338,6 +320,28 @@ async def _ignore_host_error(work: Coroutine[Any, Any, None]) -> None:
         await work
     except HostError:
         pass
+
+
+def launch_spec(profile: str, server: Server) -> LaunchSpec:
+    """What the host is asked to launch, secrets filled in. Raises ``HostError`` for one that is not set."""
+    try:
+        secrets = tuple(from_environment(name) for name in server.secret_names())
+        argv, env = server.argv(from_environment), server.environment(from_environment)
+    except SecretMissing as error:
+        raise HostError(HostErrorKind.REFUSED, str(error), failure="bad_argument") from error
+    return LaunchSpec(
+        profile=profile,
+        server=server.name,
+        argv=argv,
+        cwd=server.cwd,
+        env=env,
+        secrets=secrets,
+        setup=server.setup,
+        log_link=server.log,
+        port=server.port,
+        digest=server.digest(),
+        who=f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})",
+    )
 
 
 def server_info(server: Server) -> ServerInfo:
