@@ -107,13 +107,21 @@ def test_every_line_is_filled_in(version: str, scenario: str) -> None:
             step.label.format(size=1)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_host_cache_that_does_not_fit_fails_in_every_release(version: str) -> None:
+    steps = Startup(parse(["--scenario", "host-memory", "--sglang-version", version])).steps()
+    (error,) = [step.error for step in steps if isinstance(step, Crash)]
+    assert "only have 48.20 GB free" in error
+
+
 def test_a_smaller_host_cache_fits_where_a_large_one_does_not() -> None:
     def crashes(gigabytes: str) -> bool:
         steps = Startup(parse(["--scenario", "host-memory", "--hicache-size", gigabytes])).steps()
         return any(isinstance(step, Crash) for step in steps)
 
     assert crashes("150")
-    assert not crashes("40")
+    assert crashes("100")
+    assert not crashes("98")  # half of the 198.2 GB that are free
 
 
 @pytest.mark.parametrize(("text", "key"), [("0.5.12", (0, 5, 12, 0)), ("0.4.9.post6", (0, 4, 9, 6))])

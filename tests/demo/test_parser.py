@@ -25,7 +25,7 @@ def simulated(*argv: str) -> LogFacts:
     """The facts of a server that became ready and answered a request with decode lines."""
     with running(*argv, "--decode-log-interval", "8") as server:
         server.ready()
-        assert server.ask("POST", "/v1/completions", {"prompt": "x" * 400, "max_tokens": 60})[0] == 200
+        assert server.ask("POST", "/v1/completions", {"prompt": "x" * 400, "max_tokens": 20})[0] == 200
         server.read_until("POST /v1/completions")
     return read([server.log.encode()])
 

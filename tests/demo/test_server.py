@@ -17,8 +17,9 @@ from tests.demo.running import SECONDS, Running, running
 VERSIONS = ("0.4.9.post6", "0.5.3", "0.5.9", "0.5.12", "0.5.16", "0.5.20", "0.5.23")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize("scenario", ["hicache", "mtp", "plain"])
+@pytest.mark.parametrize(
+    ("version", "scenario"), [*((version, "hicache") for version in VERSIONS), ("0.5.12", "mtp"), ("0.5.23", "mtp")]
+)
 def test_becomes_ready(version: str, scenario: str) -> None:
     with running("--sglang-version", version, "--scenario", scenario) as server:
         log = server.ready()
@@ -176,6 +177,26 @@ def test_flags_are_shown_as_they_were_given() -> None:
     assert "model_path='/models/x'" in log
     assert "hicache_size=30" in log
     assert "Allocating 30.00 GB host memory for hierarchical KV cache." in log
+
+
+@pytest.mark.parametrize(("scenario", "text"), [("plain", ""), ("host-memory", "Scheduler hit an exception")])
+def test_at_level_warning_only_what_goes_wrong_is_said(scenario: str, text: str) -> None:
+    with running("--scenario", scenario, "--log-level", "warning", "--sglang-version", "0.5.9") as server:
+        if text:
+            server.read_until(text)
+        else:
+            ready_by_http(server)
+        assert "Load weight" not in server.log and "ready to roll" not in server.log
+
+
+def ready_by_http(server: Running) -> None:
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            assert server.ask("GET", "/model_info")[0] == 200
+            return
+        except ConnectionError:
+            assert time.monotonic() < deadline
 
 
 def test_two_ranks_are_two_schedulers_with_prefixes() -> None:

@@ -14,11 +14,20 @@ from typing import Any
 _PR_SET_PDEATHSIG = 1
 _PR_SET_NAME = 15
 STDOUT, STDERR = 1, 2
+_silent = False
 Message = Mapping[str, Any]  # JSON, between processes of one server
 
 
-def record(text: str, rank: str = "", stream: int = STDERR) -> None:
+def silence() -> None:
+    """``--log-level warning``: of this process and its children, only what goes wrong is printed from now on."""
+    global _silent
+    _silent = True
+
+
+def record(text: str, rank: str = "", stream: int = STDERR, *, urgent: bool = False) -> None:
     """Print one log record with SGLang's prefix, in one write, so that processes do not cut into each other."""
+    if _silent and not urgent:
+        return
     raw(f"[{time.strftime('%Y-%m-%d %H:%M:%S')}{rank}] {text}\n", stream)
 
 

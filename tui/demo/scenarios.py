@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tui.demo.lines import Rows
+
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -38,7 +40,7 @@ class Scenario:
     args: tuple[str, ...] = ()
     pace: Pace = Pace()
     ending: str = "serve"
-    free_host_gb: float | None = None  # what the second host pool finds, where that matters
+    free_host_gb: Rows = (("0.3.6", "540"),)  # decimal GB that the host pools may take, by release
 
     @property
     def running(self) -> int:
@@ -79,7 +81,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             name="host-memory",
             about="the Mamba host cache does not fit",
             ending="host_memory",
-            free_host_gb=48.20,
+            free_host_gb=(("0.3.6", "48.2"), ("0.5.10", "198.2"), ("0.5.17", "133.2")),  # the last pool finds 48.2
             pace=Pace(imports=1.9, weights=5.6),
         ),
         replace(

@@ -106,7 +106,7 @@ class Scheduler:
             self._sleep(seconds / pieces)
 
     def _crash(self, traceback: str) -> None:
-        self._say(f"Scheduler hit an exception: {traceback}")
+        record(f"Scheduler hit an exception: {traceback}", self.prefix, urgent=True)
         os.kill(self.main, signal.SIGQUIT)
         while True:
             signal.pause()  # the main process kills the tree

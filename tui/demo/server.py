@@ -19,9 +19,11 @@ from types import FrameType
 
 from tui.demo.arguments import Options, parse
 from tui.demo.lines import PROCESS
-from tui.demo.process import Channel, die_with_parent, exit_code, name_process, raw, record
+from tui.demo.process import Channel, die_with_parent, exit_code, name_process, raw, record, silence
 from tui.demo.scheduler import Scheduler
 from tui.demo.tracebacks import rank_died
+
+_URGENT = frozenset({"sigquit_launching", "sigquit_serving", "child_died", "rank_dead", "exit_code"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class Tree:
         """Print a line of the main process, if the release has it."""
         text = self.options.dialect.say(PROCESS, name, **values)
         if text:
-            record(text)
+            record(text, urgent=name in _URGENT)
 
     def kill(self, *, itself: bool) -> None:
         """SIGKILL to all children, and to the main process itself as SGLang does after any failure."""
@@ -132,6 +134,8 @@ def main(argv: list[str]) -> int:
     """Run a server to its end; the status is SGLang's for that release."""
     options = parse(argv)
     time.sleep(options.scenario.pace.imports / options.speed)
+    if options.flags["log_level"] in ("warning", "error", "critical"):
+        silence()
     entry = options.dialect.say(PROCESS, "entry")
     if entry:
         raw(entry + "\n")

@@ -31,7 +31,7 @@ def serve(tree: Tree, seconds: float) -> int:
 
 def _uvicorn(text: str, level: str = "INFO", stream: int = 2) -> None:
     """One of uvicorn's own lines."""
-    record(f"{level + ':':9} {text}", stream=stream)
+    record(f"{level + ':':9} {text}", stream=stream, urgent=level == "ERROR")
 
 
 class _Serving:
@@ -193,6 +193,6 @@ class _Serving:
         _uvicorn(f"[Errno 98] error while attempting to bind on address {address}: address already in use", "ERROR")
         _uvicorn("Waiting for application shutdown.")
         await asyncio.sleep(_PORT_TAKEN_SECONDS)
-        record(WARMUP_FAILED)
+        record(WARMUP_FAILED, urgent=True)
         self.tree.kill(itself=True)
         return 1

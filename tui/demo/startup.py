@@ -17,7 +17,7 @@ Part = Callable[[], Iterator[Step]]
 
 
 class Startup:
-    """Walks through a start-up and keeps count of the GPU memory that is left, in bytes."""
+    """Walks through a start-up and keeps count of the memory that is left on the GPU and on the host, in bytes."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -25,6 +25,7 @@ class Startup:
         self.scenario = options.scenario
         self.pace = options.scenario.pace
         self.available = GPU_BYTES
+        self.host_free = int(float(self.dialect.pick(self.scenario.free_host_gb) or 0) * GB)
 
     def steps(self) -> Iterator[Step]:
         """From the first line of the scheduler to the moment when it can take requests."""
@@ -162,18 +163,22 @@ class Startup:
 
     def _host_kv(self, size: int) -> Iterator[Step]:
         tokens = host_tokens(size, QWEN)
-        yield from self._line(POOLS, "headroom", free=502.6)
+        yield from self._claim(tokens * QWEN.kv_per_token)
         yield from self._line(POOLS, "host_kv", tokens=tokens, gb=tokens * QWEN.kv_per_token / GB)
         yield Pin(self.options.reserve_mb / 2, self.pace.host_kv)
 
+    def _claim(self, size: int) -> Iterator[Step]:
+        """The check of a host pool against the memory that the pools before it left: it precedes the pool's line."""
+        yield from self._line(POOLS, "headroom", free=(self.host_free + RESERVE) / GIB)
+        if size > self.host_free:
+            yield host_memory(self.dialect, size / GB, self.host_free / GB)
+        self.host_free -= size
+
     def _host_mamba(self, size: int) -> Iterator[Step]:
         slots = host_slots(size, QWEN)
-        wanted, free = slots * QWEN.slot, self.scenario.free_host_gb
-        yield from self._line(POOLS, "headroom", free=(free * GB + RESERVE) / GIB if free else 502.6 - size / GIB)
-        if free is not None and wanted > free * GB:  # checked before the line below is printed
-            yield host_memory(self.dialect, wanted / GB, free)
+        yield from self._claim(slots * QWEN.slot)
         layout = self.options.flags.get("hicache_mem_layout", "layer_first")
-        yield from self._line(POOLS, "host_mamba", slots=slots, gb=wanted / GB, layout=layout)
+        yield from self._line(POOLS, "host_mamba", slots=slots, gb=slots * QWEN.slot / GB, layout=layout)
         yield Pin(self.options.reserve_mb / 4, self.pace.host_mamba / 2)
         match self.scenario.ending:
             case "silent_death":
