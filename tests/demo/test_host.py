@@ -19,7 +19,7 @@ import asyncssh
 import pytest
 
 from tests.demo.running import SECONDS
-from tui.demo.host import FILES, DemoError, DemoHost, DemoPaths, prepare
+from tui.demo.host import FILES, DemoHost, DemoPaths, prepare
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_folder_may_be_served_again_but_foreign_files_are_kept(tmp_path: Path)
     other = tmp_path / "other"
     other.mkdir()
     (other / "key").write_text("mine")
-    with pytest.raises(DemoError, match="was not written by a demo"):
+    with pytest.raises(FileExistsError, match="was not written by a demo"):
         prepare(other)
     assert (other / "key").read_text() == "mine"
 

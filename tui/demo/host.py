@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -40,7 +41,7 @@ class DemoHost:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, folder: Path, servers: int = 4, speed: float = 1.0, *, load: bool = True) -> DemoPaths:
-        """Bring the host up and write its files to ``folder``. Raises ``DemoError`` when that cannot be done."""
+        """Bring the host up and write its files to ``folder``. Raises ``DemoError``, or ``OSError`` of ``prepare``."""
         folder = prepare(folder)
         command = [sys.executable, "-m", "tui.demo.embedded", str(folder), str(servers), str(speed), str(int(load))]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(_ROOT), os.environ.get("PYTHONPATH", "")])}
@@ -90,16 +91,14 @@ class DemoHost:
 
 
 def prepare(folder: Path) -> Path:
-    """Make ``folder`` (0700) or take it as it is. Raises ``DemoError`` rather than overwrite files of somebody else."""
+    """Make ``folder`` (0700) or take it as it is. Raises ``OSError`` with the file's name when it cannot be used, and
+    rather than overwrite files of somebody else."""
     folder = folder.absolute()
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        foreign = [name for name in FILES if os.path.lexists(folder / name)]
-        if foreign and not (folder / MARK).is_file():
-            raise DemoError(f"{folder / foreign[0]} exists and was not written by a demo: choose another folder")
-        (folder / MARK).touch(mode=0o600)
-    except OSError as error:
-        raise DemoError(f"{folder} cannot be used: {error.strerror or error}") from error
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    foreign = [folder / name for name in FILES if os.path.lexists(folder / name)]
+    if foreign and not (folder / MARK).is_file():
+        raise FileExistsError(errno.EEXIST, "was not written by a demo; choose another folder", str(foreign[0]))
+    (folder / MARK).touch(mode=0o600)
     return folder
 
 
