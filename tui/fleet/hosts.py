@@ -21,20 +21,12 @@ from tui.host.api import (
     RunEnded,
     RunWatch,
 )
+from tui.host.wording import FINAL
 from tui.sglang.events import HostBack, HostLost
 
 _RESCAN_SECONDS = 10.0  # how soon a run that somebody else launched is noticed
 _FIRST_RETRY_SECONDS = 2.0
 _LAST_RETRY_SECONDS = 60.0
-_FOR_THE_USER = frozenset(  # trying again changes nothing, and may lock the user out
-    {
-        HostErrorKind.HOST_KEY_UNKNOWN,
-        HostErrorKind.HOST_KEY_CHANGED,
-        HostErrorKind.HOST_KEY_REVOKED,
-        HostErrorKind.LOGIN_REFUSED,
-        HostErrorKind.CONFIG,
-    }
-)
 
 
 class HostWatch:
@@ -75,7 +67,7 @@ class HostWatch:
     @property
     def gone(self) -> bool:
         """Whether only the user can bring this host back (a refused login, a changed host key)."""
-        return self.error is not None and self.error.kind in _FOR_THE_USER
+        return self.error is not None and self.error.kind in FINAL
 
     async def require(self) -> Hello:
         """The connected host's hello; raises the ``HostError`` that stands in the way."""
@@ -94,7 +86,7 @@ class HostWatch:
                     self._connected(await self.link.open())
                     delay = _FIRST_RETRY_SECONDS
                 except HostError as error:
-                    self._lost(error, None if error.kind in _FOR_THE_USER else delay)
+                    self._lost(error, None if error.kind in FINAL else delay)
             if not self.error:
                 await self._scan()
             self.settled.set()
@@ -106,7 +98,7 @@ class HostWatch:
         """Until the next attempt or look; for ever after a refusal that only the user can mend."""
         if self.error is None:
             wait: float | None = _RESCAN_SECONDS
-        elif self.error.kind in _FOR_THE_USER:
+        elif self.error.kind in FINAL:
             wait = None
         else:
             wait = delay * random.uniform(0.8, 1.2)
@@ -160,7 +152,7 @@ class HostWatch:
         now = self._clock()
         self.state = replace(
             self.state,
-            phase="refused" if error.kind in _FOR_THE_USER else "unreachable",
+            phase="refused" if error.kind in FINAL else "unreachable",
             message=str(error),
             since=self.state.since if self.state.phase in ("refused", "unreachable") else now,
             retry_at=None if retry_in is None else now + retry_in,

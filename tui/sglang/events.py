@@ -97,6 +97,4 @@ class Noted:
     note: str
 
 
-Event = (
-    Launched | Refused | LogRead | Watched | HttpRead | Exited | Vanished | StopAsked | HostLost | HostBack | Noted
-)
+Event = Launched | Refused | LogRead | Watched | HttpRead | Exited | Vanished | StopAsked | HostLost | HostBack | Noted

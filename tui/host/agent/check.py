@@ -53,16 +53,18 @@ class Check:
 
     def _with_cwd(self, cwd: str) -> None:
         argv = self._spec["argv"]
+        sglang = argv[1:3] == ["-m", "sglang.launch_server"]  # else a command of the user's own, with its own rules
         if self._spec.get("setup") and "/" not in argv[0]:
             self._rows.append(["interpreter", "pass", "%s, found by the setup lines" % argv[0], ""])
         else:
             path = self._guard("interpreter", lambda: preflight.program(argv[0], cwd, self._env))
-            if path and argv[1:2] == ["-m"]:
+            if path and sglang:
                 self._command("sglang", [path, "-c", VERSION], self._on_sglang, timeout=20.0)
         self._guard(
             "log", lambda: preflight.log_link(self._spec.get("log_link"), cwd, make=False) or "in the run directory"
         )
-        self._model(cwd, argv)
+        if sglang:
+            self._model(cwd, argv)
         self._disk("disk", cwd)
 
     def _model(self, cwd: str, argv: list[str]) -> None:
