@@ -109,7 +109,8 @@ def serve(folder: Path, servers: int = 4, speed: float = 1.0) -> None:
     def interrupted(number: int, frame: object) -> None:
         raise KeyboardInterrupt
 
-    former = signal.signal(signal.SIGTERM, interrupted)
+    # SIGINT too: a shell starts its background jobs with it ignored.
+    former = {number: signal.signal(number, interrupted) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with DemoHost() as host:
             paths = host.start(folder, servers, speed)
@@ -124,4 +125,5 @@ def serve(folder: Path, servers: int = 4, speed: float = 1.0) -> None:
     except KeyboardInterrupt:
         return
     finally:
-        signal.signal(signal.SIGTERM, former)
+        for kept, handler in former.items():
+            signal.signal(kept, handler)
