@@ -17,8 +17,10 @@ def decided(state: ServerState) -> bool:
 
 
 def settled(states: Iterable[ServerState], now: float) -> bool:
-    """Every outcome is known, and each ready server shows a throughput."""
-    return all(
-        decided(s) and (verdict.phase(s) is not Phase.READY or verdict.throughput(s, now).generate is not None)
-        for s in states
-    )
+    """Every outcome is known, and each ready server shows a present throughput."""
+    return all(decided(s) and (verdict.phase(s) is not Phase.READY or _works(s, now)) for s in states)
+
+
+def _works(state: ServerState, now: float) -> bool:
+    rates = verdict.throughput(state, now)
+    return bool(rates.generate) and not rates.stale
