@@ -25,7 +25,7 @@ lint: $(STAMP) ## ruff, mypy strict, and the arrows between the packages
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --quiet --check .
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-cache
+	@arrows=$$($(BIN)/lint-imports --no-cache --no-logo 2>&1) || { echo "$$arrows"; exit 1; }
 	@echo 'lint: ruff, mypy and import-linter found nothing'
 
 readme: $(STAMP) ## the README's table of keys, from the program
