@@ -65,7 +65,7 @@ def profile(servers: Sequence[DemoServer], port: int, folder: Path, speed: float
         f"  env: {{PYTHONPATH: {quote(str(_ROOT))}}}",
         "  ready_timeout: 5m",
         "  stall_after: 2m",
-        "  stop_grace: 10s",
+        "  stop_grace: 15s",
         "servers:",
     ]
     for server in servers:

@@ -11,6 +11,7 @@ _REASONS = {
     200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
     500: "Internal Server Error", 503: "Service Unavailable",
 }  # fmt: skip
+DRAINING = "x-demo-draining"
 _MOST_BYTES = 32 << 20
 
 
@@ -39,6 +40,7 @@ class Answer:
     body: bytes = b""
     kind: str = "application/json"
     stream: AsyncIterator[bytes] | None = field(default=None, compare=False)
+    draining: bool = False  # told to the demo's load generator in a header
 
     @property
     def reason(self) -> str:
@@ -69,7 +71,8 @@ async def read_request(reader: asyncio.StreamReader) -> Asked | None:
 
 async def write_answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
     """Send ``answer`` and close. Raises ``ConnectionError`` when the client left."""
-    length = "" if answer.stream else f"Content-Length: {len(answer.body)}\r\n"
+    extra = f"{DRAINING}: 1\r\n" if answer.draining else ""
+    length = extra if answer.stream else f"{extra}Content-Length: {len(answer.body)}\r\n"
     head = (
         f"HTTP/1.1 {answer.reason}\r\nserver: uvicorn\r\ncontent-type: {answer.kind}\r\n{length}connection: close\r\n"
     )
@@ -83,8 +86,8 @@ async def write_answer(writer: asyncio.StreamWriter, answer: Answer) -> None:
 
 async def ask(
     host: str, port: int, method: str, path: str, body: bytes = b"", authorization: str = ""
-) -> tuple[int, bytes]:
-    """One request to a server: (status, body). Raises ``OSError`` when it cannot be reached or leaves."""
+) -> tuple[int, bytes, bytes]:
+    """One request to a server: (status, headers, body). Raises ``OSError`` when it cannot be reached or leaves."""
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
     try:
         extra = f"authorization: {authorization}\r\n" if authorization else ""
@@ -98,4 +101,4 @@ async def ask(
     words = first.split(b" ", 2)
     if len(words) < 2 or not words[1].isdigit():
         raise ConnectionError(f"no answer from {host}:{port}")
-    return int(words[1]), rest
+    return int(words[1]), first, rest

@@ -8,9 +8,10 @@ import math
 import random
 from collections import deque
 from collections.abc import Sequence
+from enum import Enum
 
 from tui.demo.fleet import MODEL, DemoServer
-from tui.demo.http import ask
+from tui.demo.http import DRAINING, ask
 
 _ADDRESS = "127.0.0.1"
 _LOOK_SECONDS = 0.5
@@ -18,6 +19,14 @@ _PERIOD_SECONDS = 48.0  # of the wave
 _MOST = {"hicache": 12, "mtp": 6, "plain": 16}  # requests at once, at the crest
 _LONGEST = 4 * 15_000  # characters of a prompt
 _SYSTEM = "You answer questions about a code base. Read the files below and answer briefly. " * 10
+
+
+class Reply(Enum):
+    """What became of a request. A draining server would never end while requests keep coming."""
+
+    ANSWERED = "answered"
+    FAILED = "failed"
+    DRAINING = "draining"
 
 
 async def keep_busy(servers: Sequence[DemoServer]) -> None:
@@ -34,17 +43,20 @@ async def _one_server(server: DemoServer) -> None:
     most = _MOST[server.scenario]
     talks = Talks(rng, most + 4)
     loop = asyncio.get_running_loop()
-    flying: set[asyncio.Task[bool]] = set()
+    flying: set[asyncio.Task[Reply]] = set()
+    resting = False
     began = loop.time()
     while True:
         wave = 0.5 - 0.5 * math.cos(2 * math.pi * ((loop.time() - began) / _PERIOD_SECONDS + 0.12 + server.seed * 0.21))
         wanted = 1 + round((most - 1) * (0.25 + 0.75 * wave))
         up = bool(flying) or await _is_up(server.port)
-        if up:
+        if up and not resting:
             for _ in range(min(2, wanted - len(flying))):
                 flying.add(asyncio.create_task(_request(server, rng, talks)))
         done, flying = (await asyncio.wait(flying, timeout=_LOOK_SECONDS)) if flying else (set(), flying)
-        if not done or not all(task.result() for task in done):
+        replies = {task.result() for task in done}
+        resting = Reply.DRAINING in replies or (resting and await _is_up(server.port))
+        if replies != {Reply.ANSWERED}:
             await asyncio.sleep(0 if flying and not done else _LOOK_SECONDS)
 
 
@@ -58,14 +70,16 @@ async def _is_up(port: int) -> bool:
     return True
 
 
-async def _request(server: DemoServer, rng: random.Random, talks: Talks) -> bool:
-    """One turn of one conversation; whether it was answered."""
-    body = {"model": MODEL, "prompt": talks.turn(), "max_tokens": rng.randint(80, 420)}
+async def _request(server: DemoServer, rng: random.Random, talks: Talks) -> Reply:
+    """One turn of one conversation."""
+    body = {"model": MODEL, "prompt": talks.turn(), "max_tokens": rng.randint(80, 300)}
     try:
-        status, _ = await ask(_ADDRESS, server.port, "POST", "/v1/completions", json.dumps(body).encode())
+        status, headers, _ = await ask(_ADDRESS, server.port, "POST", "/v1/completions", json.dumps(body).encode())
     except OSError:
-        return False
-    return status == 200
+        return Reply.FAILED
+    if DRAINING.encode() in headers:
+        return Reply.DRAINING
+    return Reply.ANSWERED if status == 200 else Reply.FAILED
 
 
 class Talks:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Coroutine
+from dataclasses import replace
 
 from tui.demo.http import Answer, Asked, ask, read_request, write_answer
 from tui.demo.process import STDOUT, exit_code, record
@@ -87,7 +88,7 @@ class _Serving:
             if asked is not None:
                 answer = await self.routes.answer(asked)
                 self._access(f"{host}:{port}", asked, answer)
-                await write_answer(writer, answer)
+                await write_answer(writer, replace(answer, draining=self.routes.draining))
         except ConnectionError:
             pass  # the client left
         finally:
