@@ -92,6 +92,15 @@ def test_marks_stand_before_the_figures(glances: list[Glance]) -> None:
     assert "⚠ stalled: no output for 5m" in text(board.board([stuck], 118))
 
 
+def test_old_figures_are_not_shown_as_the_present_ones(glances: list[Glance]) -> None:
+    old = replace(glances[0], stale=True)
+    row = text(board.board([old], 118))
+    assert "idle" in row and "409" not in row
+    assert "409" not in plain([head.header("dflash", [old], sources.NOW, 120)])
+    unknown = replace(glances[0], sample=None, generate=None)
+    assert "idle" not in text(board.board([unknown], 118))
+
+
 def test_pinned_memory_grows_towards_what_was_asked(fleet: sources.FixedSource, glances: list[Glance]) -> None:
     told = []
     for held in (0, 120, 200, 299, 400):

@@ -113,6 +113,8 @@ def glance(state: ServerState, now: float) -> Glance:
 
 def stage_age(glance: Glance) -> float | None:
     """Seconds that the present stage has lasted."""
+    if glance.state.run is None:
+        return None  # a saved log: there is no now
     last = glance.stages[-1] if glance.stages else None
     if last and last.seconds is None and last.start_local is not None and glance.local_now is not None:
         return max(0.0, glance.local_now - last.start_local)

@@ -200,11 +200,17 @@ def _total(columns: Sequence[_Column]) -> int:
     return sum(c.width for c in columns) + 2 * max(0, len(columns) - 1)
 
 
+def _ink(glance: Glance) -> str:
+    """Figures that are not the present ones are quiet."""
+    return "muted" if glance.stale else "text"
+
+
 def _rate(glance: Glance, columns: int) -> Row | None:
-    if glance.generate is None:
+    if glance.sample is None:
+        return [cell("—", columns, "muted", right=True)]
+    if glance.generate is None or glance.stale:
         return [cell("idle", columns, "muted", right=True)]
-    ink = "muted" if glance.stale else "text bold"
-    return [cell(units.rate(glance.generate), columns - 6, ink, right=True), Span(" tok/s", "muted")]
+    return [cell(units.rate(glance.generate), columns - 6, "text bold", right=True), Span(" tok/s", "muted")]
 
 
 def _spark(glance: Glance, columns: int) -> Row | None:
@@ -225,7 +231,7 @@ def _number(label: str, of: Callable[[Sample], int | None]) -> Callable[[Glance,
         digits = columns - len(label) - 1
         return [
             Span(f"{label} ", "muted"),
-            cell(units.short(value) if value > 9999 else str(value), digits, right=True),
+            cell(units.short(value) if value > 9999 else str(value), digits, _ink(glance), right=True),
         ]
 
     return draw
@@ -239,7 +245,7 @@ def _usage(
         if value is None:
             return None
         meters = [*meter.bar(value, blocks, ink), Span(" ")] if blocks else []
-        high = "warn bold" if value >= 0.95 else "text"
+        high = "warn bold" if value >= 0.95 and not glance.stale else _ink(glance)
         return [Span(f"{label} ", "muted"), *meters, cell(units.percent(value), 4, high, right=True)]
 
     return draw

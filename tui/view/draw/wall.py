@@ -60,7 +60,7 @@ def _title(glance: Glance, columns: int, selected: bool) -> Row:
         Span(f"  {word(glance)}", ink),
     ]
     note = glance.reason if glance.phase is Phase.FAILED else ""
-    if glance.phase is Phase.READY and glance.generate is not None:
+    if glance.phase is Phase.READY and glance.generate is not None and not glance.stale:
         note = f"{units.rate(glance.generate)} tok/s"
     if glance.stalled:
         note = "⚠ stalled"

@@ -13,7 +13,7 @@ from tui.view.log.file import LogFile, line_start
 from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of
 from tui.view.log.window import LogLine, Window
 
-_JUMP = 512 * 1024
+_JUMP = 32 * 1024
 """More new bytes than this between two looks, unfiltered: the end is looked at anew, and what is between skipped."""
 
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d(?:\.\d+)?)((?: [A-Z_]+\d+)*)\] ?")

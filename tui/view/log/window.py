@@ -74,10 +74,19 @@ class Window:
                 start = line_start(self.file, self.low - 1)
                 data, cut = _huge(self.file, start, self.low), 0
             budget -= max(len(data), self.low - start)
-            found = self._shown(data[cut:], start + cut)
+            got += self._take_above(data[cut:], start + cut, wanted - got)
+        return got
+
+    def _take_above(self, data: bytes, offset: int, wanted: int) -> int:
+        """Put lines of ``data`` (whole lines from ``offset`` up to ``low``) in front, from its end until enough are."""
+        got, end = 0, len(data)
+        while end > 0 and got < wanted:
+            start = data.rfind(b"\n", 0, end - 1) + 1
+            found = self._shown(data[start:end], offset + start)
             self.lines.extendleft(reversed(found))
             got += len(found)
-            self.low = start + cut
+            end = start
+        self.low = offset + end
         return got
 
     def more_below(self, wanted: int, budget: int = BUDGET) -> int:
