@@ -61,6 +61,33 @@ class Replica:
     second: float = -1.0
 
 
+# The usual fields in the order in which they are printed: five times as fast as reading pairs
+_DECODE = re.compile(
+    rb"#running-req: (?P<running>\d+), #(?:full |gpu )?token: \d+, (?:full |gpu )?token usage: (?P<kv>[\d.]+), "
+    rb"(?:#swa token: \d+, swa token usage: (?P<swa>[\d.]+), )?(?:mamba num: \d+, mamba usage: (?P<mamba>[\d.]+), )?"
+    rb"(?:accept len: (?P<accept_len>[\d.]+), )?(?:accept rate: (?P<accept_rate>[\d.]+), )?"
+    rb"(?:\w+ graph: \w+, )?gen throughput \(token/s\): (?P<generate>[\d.]+), #queue-req: (?P<queued>\d+)(?:, )?$"
+)
+_PREFILL = re.compile(
+    rb"#new-seq: (?P<new_seq>\d+), #new-token: (?P<new_token>\d+), #cached-token: (?P<cached_token>\d+), "
+    rb"(?:full )?token usage: (?P<kv>[\d.]+), (?:swa token usage: (?P<swa>[\d.]+), )?"
+    rb"(?:mamba usage: (?P<mamba>[\d.]+), )?#running-req: (?P<running>\d+), #queue-req: (?P<queued>\d+)(?:, #pending-token: \d+)?"
+    rb"(?:, \w+ graph: \w+)?"
+    rb"(?:, input throughput \(token/s\): (?P<prefill>[\d.]+))?(?:, )?$"
+)
+_DECODED = tuple(_DECODE.groupindex)
+_PREFILLED = tuple(_PREFILL.groupindex)
+
+
+def values(decode: bool, body: bytes) -> dict[str, float]:
+    """The known fields of a batch line, by our names."""
+    found = (_DECODE if decode else _PREFILL).match(body)
+    if found is None:
+        return pairs(body)
+    names = _DECODED if decode else _PREFILLED
+    return {name: float(value) for name, value in zip(names, found.groups(), strict=True) if value is not None}
+
+
 def pairs(body: bytes) -> dict[str, float]:
     """The known fields of a batch line, by our names."""
     return {name: float(value) for key, value in _PAIR.findall(body) if (name := _FIELDS.get(key.lstrip())) is not None}
@@ -76,9 +103,12 @@ def is_warmup(values: Mapping[str, float]) -> bool:
     )
 
 
-def is_health_check(values: Mapping[str, float]) -> bool:
+_HEALTH_CHECK = b"#new-seq: 1, #new-token: 1, #cached-token: 0,"
+
+
+def is_health_check(body: bytes) -> bool:
     """Whether a prefill is a ``/health`` request: one token, nothing cached."""
-    return values.get("new_token") == 1 and values.get("cached_token") == 0 and values.get("new_seq", 1.0) == 1
+    return _HEALTH_CHECK in body
 
 
 @dataclass(slots=True)
@@ -88,13 +118,24 @@ class Batches:
     replicas: dict[bytes, Replica] = field(default_factory=dict)
     series: list[Sample] = field(default_factory=list)
     now: float = 0.0  # the newest second
-    speculates: bool = False
+    pending: bool = False  # whether lines of that second are not in the series yet
 
     def copy(self) -> Batches:
-        return Batches({dp: replace(r) for dp, r in self.replicas.items()}, self.series[:], self.now, self.speculates)
+        return Batches({dp: replace(r) for dp, r in self.replicas.items()}, self.series[:], self.now, self.pending)
 
-    def take(self, decode: bool, ranks: bytes, time: float | None, values: Mapping[str, float]) -> None:
-        """One batch line."""
+    def take(
+        self,
+        decode: bool,
+        ranks: bytes,
+        time: float | None,
+        values: Mapping[str, float],
+        lines: int = 1,
+        tokens: tuple[int, int] | None = None,
+    ) -> None:
+        """A batch line, or the last of several that a rank printed within one second.
+
+        ``tokens``: new and cached tokens of all of them.
+        """
         found = _DP.search(ranks) if ranks else None
         dp = found[1] if found else b""
         replica = self.replicas.get(dp)
@@ -103,17 +144,19 @@ class Batches:
                 return
             replica = self.replicas[dp] = Replica()
         at = self._at(time)
+        self.pending = True
         if decode:
-            _decoded(replica, at, values)
+            _decoded(replica, at, values, first=lines == 1)
         else:
-            _prefilled(replica, at, values)
+            _prefilled(replica, at, values, tokens)
         _common(replica, at, values)
-        self._sample(at)
 
     def _at(self, time: float | None) -> float:
         at = self.now if time is None else float(int(time))
         if self.now - 5 <= at < self.now:
             return self.now  # ranks write at their own pace
+        if at != self.now:
+            self.settle()
         if at < self.now:
             self.series.clear()  # the clock was set back
             for replica in self.replicas.values():
@@ -121,17 +164,23 @@ class Batches:
         self.now = at
         return at
 
-    def _sample(self, at: float) -> None:
-        sample = self.combined(at)
-        if self.series and self.series[-1].at_local == at:
+    def settle(self) -> None:
+        """Put the newest second into the series."""
+        if not self.pending:
+            return
+        self.pending = False
+        sample = self.combined(self.now)
+        if self.series and self.series[-1].at_local == self.now:
             self.series[-1] = sample
-        else:
-            self.series.append(sample)
-            if len(self.series) > SERIES + 60:
-                del self.series[:-SERIES]
+            return
+        self.series.append(sample)
+        if len(self.series) > SERIES + 60:
+            del self.series[:-SERIES]
 
     def combined(self, at: float) -> Sample:
         """The sum over DP ranks at second ``at``; a rank that has long said nothing adds no tokens."""
+        if len(self.replicas) == 1:
+            return _alone(next(iter(self.replicas.values())), at)
         active = [r for r in self.replicas.values() if r.decoded is not None and _fresh(r, at)]
         lately = [r for r in self.replicas.values() if at - r.seen <= max(SUMMED_WITHIN, 3 * r.interval)]
         second = [r for r in lately if r.second == at]
@@ -166,13 +215,34 @@ class Batches:
         return None if newest is None else _total(r.last for r in self.replicas.values() if _fresh(r, newest))
 
 
-def _decoded(replica: Replica, at: float, values: Mapping[str, float]) -> None:
+def _alone(one: Replica, at: float) -> Sample:
+    """The sample of a server with one replica, which is nearly every server: no sums."""
+    limit = max(SUMMED_WITHIN, 3 * one.interval)
+    active = one.decoded is not None and at - one.decoded <= limit
+    prefilled = one.second == at
+    told = one.new + one.cached
+    return Sample(
+        at,
+        one.generate if active else None,
+        one.prefill if prefilled else None,
+        one.running,
+        one.queued,
+        one.kv,
+        one.mamba,
+        one.swa,
+        one.accept_len if active else None,
+        one.accept_rate if active else None,
+        one.cached / told if prefilled and told else None,
+    )
+
+
+def _decoded(replica: Replica, at: float, values: Mapping[str, float], *, first: bool) -> None:
     rate = values.get("generate")
     gap = None if replica.decoded is None else at - replica.decoded
     replica.last = rate
     if gap is None or gap > max(IDLE_GAP, 3 * replica.interval):
-        # the rate spans the idle time before it; it is kept only while nothing better is known
-        replica.generate = None if gap is not None or rate is None else rate
+        # the first rate spans the idle time before it; the very first is kept until there is a better one
+        replica.generate = rate if gap is None or not first else None
         replica.interval = 0.0
     else:
         replica.generate = rate
@@ -182,12 +252,13 @@ def _decoded(replica: Replica, at: float, values: Mapping[str, float]) -> None:
     replica.accept_rate = values.get("accept_rate", replica.accept_rate)
 
 
-def _prefilled(replica: Replica, at: float, values: Mapping[str, float]) -> None:
+def _prefilled(replica: Replica, at: float, values: Mapping[str, float], tokens: tuple[int, int] | None) -> None:
     if replica.second != at:
         replica.new = replica.cached = 0
         replica.second = at
-    replica.new += int(values.get("new_token", 0))
-    replica.cached += int(values.get("cached_token", 0))
+    new, cached = tokens or (int(values.get("new_token", 0)), int(values.get("cached_token", 0)))
+    replica.new += new
+    replica.cached += cached
     replica.prefill = values.get("prefill", float(replica.new))
 
 

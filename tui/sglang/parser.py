@@ -7,15 +7,16 @@ line through the tables of stages, pools and failures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tui.sglang import failures
 from tui.sglang.args import implied_ranks, is_worker_node, parse_args
-from tui.sglang.batch import Batches, is_health_check, is_warmup, pairs
+from tui.sglang.batch import Batches, is_health_check, is_warmup, values
+from tui.sglang.bulk import Run, digest, runs
 from tui.sglang.kinds import is_probe
-from tui.sglang.lines import LINE_CAP, Line, parse
+from tui.sglang.lines import LINE_CAP, Line, local_seconds, parse
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.mask import mask_text
 from tui.sglang.model import Failure, Stage
@@ -35,6 +36,7 @@ from tui.sglang.stages import (
 )
 from tui.sglang.trace import EMPTY, Trace, observe
 
+BLOCK = 4 << 20  # bytes that a whole log is read in
 LAST_LINE = 500  # characters
 
 _BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d{1,12}\])?[.,] (?P<body>#.*)", re.DOTALL)
@@ -112,12 +114,62 @@ class LogParser:
     def feed(self, chunk: bytes) -> None:
         """Read the next bytes."""
         self.size += len(chunk)
-        pieces = chunk.split(b"\n")
-        last = pieces.pop()
-        for piece in pieces:
-            self._piece(piece)
+        if self.tail or self.head:
+            end = chunk.find(b"\n")
+            self._piece(chunk if end < 0 else chunk[:end])
+            if end < 0:
+                return
             self._end_line()
-        self._piece(last)
+            chunk = chunk[end + 1 :]
+        cut = chunk.rfind(b"\n") + 1
+        if cut:
+            self._whole(chunk[:cut])
+        self._piece(chunk[cut:])
+
+    def _whole(self, text: bytes) -> None:
+        """Whole lines: those of a server that works many at a time, all others one by one."""
+        if not self.ready:
+            self._each(text)
+            return
+        for other, run in runs(text):
+            if run is None:
+                self._each(other)
+            elif not self.ready or not self._run(run):
+                for index in range(len(run.bodies)):
+                    self._piece(run.raw(index))
+                    self._end_line()
+
+    def _each(self, text: bytes) -> None:
+        for line in text.split(b"\n")[:-1]:
+            self._piece(line)
+            self._end_line()
+
+    def _run(self, run: Run) -> bool:
+        """Read a run of batch and access lines at once; ``False`` when that cannot be done."""
+        short = digest(run)
+        if short is None:
+            return False
+        self.lines += len(run.bodies)
+        self.probes += short.probes
+        for group in short.groups:
+            prefix, decode = group.prefix.decode("latin-1"), group.prefix.endswith(b"Decode batch")
+            ranks = group.prefix[20 : group.prefix.index(b"]")]
+            time = local_seconds(prefix[1:20])
+            self.batches.take(decode, ranks, time, values(decode, group.body), group.lines, (group.new, group.cached))
+            self.unhealthy = False
+        self._newest(run)
+        return True
+
+    def _newest(self, run: Run) -> None:
+        """Remember the newest line that is no probe's."""
+        for index in range(len(run.bodies) - 1, -1, -1):
+            body = run.bodies[index]
+            if not (is_health_check(body) or (b"HTTP/" in body and is_probe(body))):
+                self.last_raw = run.raw(index)[:4096]
+                prefix = run.prefixes[index].decode("latin-1")
+                stamp = local_seconds(prefix[1:20], prefix[21:24] if prefix[20] == "." else None)
+                self.last_local = stamp if stamp is not None else self.last_local
+                return
 
     def _piece(self, piece: bytes) -> None:
         """A part of one line: its segments that end here are read, the rest waits."""
@@ -260,21 +312,22 @@ class LogParser:
         self.recognized = True
 
     def _batch(self, line: Line, decode: bool, body: str) -> None:
-        values = pairs(body.encode("utf-8", "replace"))
+        raw = body.encode("utf-8", "replace")
+        found = values(decode, raw)
         self.recognized = True
-        if not decode and is_health_check(values):
+        if not decode and is_health_check(raw):
             self.probes += len(line.raw) + 1
             return
         started = self.stages.stage is not None
-        if not self.ready and (decode or not is_warmup(values)) and (not started or self._serves(decode, values)):
+        if not self.ready and (decode or not is_warmup(found)) and (not started or self._serves(found)):
             self._ready(line.time)
         elif not self.ready and not decode:
             self.stages.main_reached(Stage.WARMUP, line.time)
         self.unhealthy = False
-        self.batches.take(decode, line.ranks.encode(), line.time, values)
+        self.batches.take(decode, line.ranks.encode(), line.time, found)
         self._living(line)
 
-    def _serves(self, decode: bool, values: dict[str, float]) -> bool:
+    def _serves(self, values: dict[str, float]) -> bool:
         """Whether a batch line is more than the warm-up of a server whose start the log shows."""
         return values.get("running", 0) > 1 or values.get("queued", 0) > 0 or values.get("new_token", 0) > 4096
 
@@ -296,6 +349,7 @@ class LogParser:
         if end:
             self.finish()
         stages, numbers = self.stages, self.numbers
+        self.batches.settle()
         bare = LogFacts(
             lines=self.lines,
             size=self.size,
@@ -352,6 +406,18 @@ def _algorithm(args: MappingProxyType[str, str]) -> str | None:
 def read(chunks: Iterable[bytes]) -> LogFacts:
     """The facts of a whole log."""
     parser = LogParser()
-    for chunk in chunks:
-        parser.feed(chunk)
+    for block in _blocks(chunks):
+        parser.feed(block)
     return parser.facts(end=True)
+
+
+def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in larger pieces: a log that is read whole needs no facts in between."""
+    held, size = [], 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)

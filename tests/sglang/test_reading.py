@@ -1,0 +1,159 @@
+"""Reading is total, bounded, and does not depend on where the bytes were cut."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.bench.parse import log
+from tui.sglang import verdict
+from tui.sglang.events import Launched, LogRead
+from tui.sglang.facts import Carry, LogFacts, facts, finish, merge, read
+from tui.sglang.model import RunInfo, ServerInfo
+from tui.sglang.parser import LogParser
+from tui.sglang.reduce import marks, reduce
+from tui.sglang.state import ServerState
+
+DATA = Path(__file__).parent.parent / "data"
+LOGS = sorted((DATA / "corpus").glob("*.log")) + sorted((DATA / "real").glob("*.log"))
+READY = b"[2026-07-30 13:35:11] The server is fired up and ready to roll!\n"
+FRAGMENTS = [
+    READY,
+    b"[2026-07-30 13:35:12 TP0] Load weight begin. avail mem=78.41 GB\n",
+    b"[2026-07-30 13:35:12 DP0 TP0] Decode batch, #running-req: 3, #token: 9, token usage: 0.10, gen "
+    b"throughput (token/s): 7.5, #queue-req: 1\n",
+    b"[2026-07-30 13:35:12 DP1 TP1] Decode batch, #running-req: 4, #token: 9, token usage: 0.30, gen "
+    b"throughput (token/s): 2.5, #queue-req: 0, \n",
+    b"[2026-07-30 13:35:40 DP1 TP1] Decode batch. #running-req: 4, #token: 9, token usage: 0.30, accept "
+    b"len: 2.10, gen throughput (token/s): 12.50, #queue-req: 0\r\n",
+    b"[2026-07-30 13:35:13.123 TP0] Prefill batch, #new-seq: 1, #new-token: 100, #cached-token: 50, token "
+    b"usage: 0.1, #running-req: 0, #queue-req: 0\n",
+    b"[2026-07-30 13:35:13] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: "
+    b"0.1, #running-req: 0, #queue-req: 0\n",
+    b'[2026-07-30 13:35:13] INFO:     10.0.0.1:4011 - "GET /health HTTP/1.1" 200 OK\n',
+    b'[2026-07-30 13:35:14] INFO:     10.0.0.1:4011 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n',
+    b"\rCapturing batches (bs=4 avail_mem=2.91 GB):  50%|##   | 2/4 [00:00<00:00, 5.37it/s]",
+    b"[2026-07-30 13:35:13 TP0] Capture cuda graph end. Time elapsed: 1.79 s\n",
+    b"ValueError: Not enough host memory available. Requesting 40.00 GB but only have 34.13 GB free.\n",
+    b"[2026-07-30 13:35:13 TP0] Scheduler hit an exception: Traceback (most recent call last):\n",
+    b"[2026-07-30 13:35:10] server_args=ServerArgs(model_path='m', api_key='sk-secret', tp_size=2)\n",
+    b"[2026-07-30 13:35:13 TP1] Allocating 150.10 GB host memory for hierarchical Mamba cache (layout=layer_first).\n",
+    b"(Engine pid=4) [2026-07-30 13:35:15 TP0] Decode batch [12], #running-req: 3, gen throughput "
+    b"(token/s): 8.5, #queue-req: 1\n",
+    b"\x1b[32m[2026-07-30 13:35:15] INFO\x1b[0m:     Shutting down\n",
+    b"\xff\xfe\x00\n",
+    b"\n",
+    b"\r\n",
+]
+
+
+def cut(data: bytes, places: list[int]) -> list[bytes]:
+    borders = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
+    return [data[a:b] for a, b in pairwise(borders)]
+
+
+def fold(chunks: list[bytes]) -> LogFacts:
+    carry, told = Carry(), LogFacts()
+    for chunk in chunks:
+        new, carry = facts(chunk, carry)
+        told = merge(told, new)
+    assert told.lines == finish(carry).lines
+    return finish(carry)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.stem)
+def test_chunk_borders_do_not_matter(path: Path) -> None:
+    data = path.read_bytes()
+    whole = read([data])
+    dice = random.Random(path.stem)
+    for _ in range(3):
+        assert fold(cut(data, [dice.randrange(len(data)) for _ in range(12)])) == whole
+    assert fold([data[i : i + 997] for i in range(0, len(data), 997)]) == whole
+
+
+logs = st.lists(st.sampled_from(FRAGMENTS), max_size=40).map(b"".join)
+
+
+@given(
+    st.one_of(logs, st.binary(max_size=400), logs.map(lambda text: READY + text)), st.lists(st.integers(0), max_size=9)
+)
+@settings(max_examples=300, deadline=None)
+def test_anything_cut_anywhere_reads_the_same(data: bytes, places: list[int]) -> None:
+    assert fold(cut(data, places)) == fold([data])
+
+
+@given(logs)
+@settings(max_examples=150, deadline=None)
+def test_many_lines_at_a_time_read_like_one_by_one(data: bytes) -> None:
+    assert fold([READY + data]) == fold(
+        [READY, *(line + b"\n" for line in data.split(b"\n")[:-1]), data.split(b"\n")[-1]]
+    )
+
+
+@given(logs, logs, logs)
+@settings(max_examples=60, deadline=None)
+def test_merging_is_associative_and_reduce_takes_batches_of_any_size(a: bytes, b: bytes, c: bytes) -> None:
+    first, carry = facts(a, Carry())
+    second, carry = facts(b, carry)
+    third, _ = facts(c, carry)
+    assert merge(merge(first, second), third) == merge(first, merge(second, third)) == third
+    state = ServerState(ServerInfo("x"))
+    both, _ = facts(a + b, Carry())
+    one_by_one = reduce(reduce(state, LogRead(1.0, first)), LogRead(1.0, second))
+    assert one_by_one == reduce(state, LogRead(1.0, both))
+
+
+@given(logs)
+@settings(max_examples=60, deadline=None)
+def test_verdicts_are_total(data: bytes) -> None:
+    for start in (ServerState(ServerInfo("x")), _running()):
+        state = reduce(start, LogRead(5.0, read([data])))
+        verdict.phase(state), verdict.stage(state), verdict.stages(state), verdict.failure(state)
+        assert verdict.throughput(state, 99.0).stale == marks(state, 99.0).stale
+
+
+def _running() -> ServerState:
+    run = RunInfo("r", 1, 1.0, ("sglang",), "/log", utc_offset=0)
+    return reduce(ServerState(ServerInfo("x", port=1)), Launched(1.0, run))
+
+
+def test_carries_are_values() -> None:
+    _, carry = facts(READY, Carry())
+    once, _ = facts(FRAGMENTS[2], carry)
+    again, _ = facts(FRAGMENTS[2], carry)
+    assert once == again
+
+
+def test_what_is_kept_is_bounded() -> None:
+    parser = LogParser()
+    parser.feed(READY)
+    for block in range(3):
+        parser.feed(log(4000, 1, (" DP0 TP0", " DP1 TP1"), (3, 1, 1), block))
+    for number in range(5000):
+        parser.feed(f"[2026-07-30 13:35:13 TP{number}] max_running_requests is capped to {number} by x\n".encode())
+        parser.feed(
+            f"[2026-07-30 13:35:13 TP{number}] KV Cache is allocated. K size: 1.00 GB, V size: 1.00 GB\n".encode()
+        )
+    told = parser.facts()
+    assert len(told.series) == 600
+    assert len(told.warnings) <= 20
+    assert len(told.missing_ranks) <= 64
+    assert told.series == tuple(sorted(told.series, key=lambda sample: sample.at_local))
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b""])
+def test_a_line_of_many_megabytes(end: bytes) -> None:
+    parser = LogParser()
+    for _ in range(160):
+        parser.feed(b"x" * 65536 + (b"\r" if end == b"\r" else b""))
+    parser.feed(end + b"[2026-07-30 13:35:11] The server is fired up and ready to roll!\n")
+    assert len(parser.tail) + len(parser.head) <= 2 * 65536 + 1
+    told = parser.facts()
+    assert told.size > 10_000_000
+    assert told.ready == (end != b"")
+    assert len(told.last_line) <= 500
