@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import ClassVar, TypeVar
 
 from rich.markup import escape
@@ -13,9 +12,10 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Container
 from textual.css.query import NoMatches
+from textual.notifications import SeverityLevel
 from textual.widgets import Input
 
-from tui.fleet.api import Action, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest, Source
+from tui.fleet.api import Action, Kill, Launch, Reconnect, Relaunch, SmokeTest, Source
 from tui.sglang.model import Phase
 from tui.view import actions, layout
 from tui.view.draw import units
@@ -23,6 +23,7 @@ from tui.view.glance import Glance, glance
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
+from tui.view.pending import Pending
 from tui.view.sheet import Sheet
 from tui.view.terminal import Watchdog, on_signals
 from tui.view.theme import THEMES, theme_name
@@ -70,7 +71,7 @@ class HcsApp(App[None]):
         self._frame = 0
         self._seen: tuple[int, int] | None = None
         self._error = ""
-        self._waiting: list[tuple[str, Future[Outcome]]] = []
+        self._pending = Pending()
         self._watchdog = Watchdog()
         for own in THEMES:
             self.register_theme(own)
@@ -301,22 +302,13 @@ class HcsApp(App[None]):
     def _send(self, action: Action, saying: str) -> None:
         if saying:
             self.notify(saying, markup=False, timeout=3)
-        self._waiting.append((saying, self.source.act(action)))
+        self._pending.add(self.source.act(action))
 
     def _tell_outcomes(self) -> None:
         """Say what became of actions that are over."""
-        over = [future for _, future in self._waiting if future.done()]
-        self._waiting = [pair for pair in self._waiting if not pair[1].done()]
-        for future in over:
-            error = None if future.cancelled() else future.exception()
-            outcome = (
-                Outcome(False, "given up")
-                if future.cancelled()
-                else Outcome(False, str(error))
-                if error
-                else future.result()
-            )
-            self.notify(outcome.message, severity="information" if outcome.ok else "error", markup=False, timeout=8)
+        for outcome in self._pending.over():
+            severity: SeverityLevel = "information" if outcome.ok else "error"
+            self.notify(outcome.message, severity=severity, markup=False, timeout=8)
 
     def action_search(self) -> None:
         line = self.query_one("#search", Input)
