@@ -17,7 +17,7 @@ class Pending:
         self._futures.append(future)
 
     def over(self) -> list[Outcome]:
-        """The outcomes that have come since the last call, oldest first; failures and cancellations are outcomes too."""
+        """The outcomes that came since the last call, oldest first; failures and cancellations are outcomes too."""
         done = [future for future in self._futures if future.done()]
         self._futures = [future for future in self._futures if not future.done()]
         return [_outcome(future) for future in done]
