@@ -47,11 +47,13 @@ def access(second: int, rank: str, dice: random.Random) -> str:
     return f'[{stamp(second)}] INFO:     {client} - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
 
 
-def log(lines: int, per_second: int, ranks: tuple[str, ...], shares: tuple[int, int, int], seed: int = 7) -> bytes:
-    """A serving log: decode, prefill and access lines in the given shares."""
-    dice = random.Random(seed)
+def log(lines: int, per_second: int, ranks: tuple[str, ...], shares: tuple[int, int, int], block: int = 0) -> bytes:
+    """A serving log: decode, prefill and access lines in the given shares. ``block``: how many such came before."""
+    dice = random.Random(block)
     makers = dice.choices((decode, prefill, access), weights=shares, k=lines)
-    return "".join(make(n // per_second, dice.choice(ranks), dice) for n, make in enumerate(makers)).encode()
+    return "".join(
+        make((block * lines + n) // per_second, dice.choice(ranks), dice) for n, make in enumerate(makers)
+    ).encode()
 
 
 CASES: tuple[tuple[str, int, tuple[str, ...], tuple[int, int, int]], ...] = (
@@ -108,17 +110,18 @@ def chunks(path):
                 peak = max(peak, anonymous())
 begun = time.perf_counter()
 facts = read(chunks(sys.argv[1]))
-took = time.perf_counter() - begun
-print(f"{facts.size / 1e9:.2f} GB, {facts.lines:,} lines: {took:.1f} s, peak {peak:.0f} MB anonymous")
+took, work = time.perf_counter() - begun, time.process_time()
+gb = facts.size / 1e9
+print(f"{gb:.2f} GB, {facts.lines:,} lines: {took:.1f} s ({work:.1f} of CPU), peak {peak:.0f} MB anonymous")
 """
 
 
 def pieces(total: int) -> Iterator[bytes]:
-    size, seed = 0, 0
+    size, number = 0, 0
     while size < total:
-        block = log(200_000, 20, (" TP0",), (8, 1, 1), seed)
+        block = log(200_000, 20, (" TP0",), (8, 1, 1), number)
         yield block
-        size, seed = size + len(block), seed + 1
+        size, number = size + len(block), number + 1
 
 
 def gigabyte() -> None:

@@ -59,6 +59,7 @@ class Replica:
     new: int = 0  # tokens of this second's prefills
     cached: int = 0
     second: float = -1.0
+    warmed: bool = False  # its start-up's own first request is in the log
 
 
 # The usual fields in the order in which they are printed: five times as fast as reading pairs
@@ -71,7 +72,8 @@ _DECODE = re.compile(
 _PREFILL = re.compile(
     rb"#new-seq: (?P<new_seq>\d+), #new-token: (?P<new_token>\d+), #cached-token: (?P<cached_token>\d+), "
     rb"(?:full )?token usage: (?P<kv>[\d.]+), (?:swa token usage: (?P<swa>[\d.]+), )?"
-    rb"(?:mamba usage: (?P<mamba>[\d.]+), )?#running-req: (?P<running>\d+), #queue-req: (?P<queued>\d+)(?:, #pending-token: \d+)?"
+    rb"(?:mamba usage: (?P<mamba>[\d.]+), )?#running-req: (?P<running>\d+), "
+    rb"#queue-req: (?P<queued>\d+)(?:, #pending-token: \d+)?"
     rb"(?:, \w+ graph: \w+)?"
     rb"(?:, input throughput \(token/s\): (?P<prefill>[\d.]+))?(?:, )?$"
 )
@@ -241,8 +243,8 @@ def _decoded(replica: Replica, at: float, values: Mapping[str, float], *, first:
     gap = None if replica.decoded is None else at - replica.decoded
     replica.last = rate
     if gap is None or gap > max(IDLE_GAP, 3 * replica.interval):
-        # the first rate spans the idle time before it; the very first is kept until there is a better one
-        replica.generate = rate if gap is None or not first else None
+        # the first rate spans the idle time before it; that of a log which begins in the midst of work does not
+        replica.generate = None if first and (gap is not None or replica.warmed) else rate
         replica.interval = 0.0
     else:
         replica.generate = rate
@@ -256,6 +258,7 @@ def _prefilled(replica: Replica, at: float, values: Mapping[str, float], tokens:
     if replica.second != at:
         replica.new = replica.cached = 0
         replica.second = at
+    replica.warmed = replica.warmed or (replica.decoded is None and is_warmup(values))
     new, cached = tokens or (int(values.get("new_token", 0)), int(values.get("cached_token", 0)))
     replica.new += new
     replica.cached += cached

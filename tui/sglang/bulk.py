@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tui.sglang.batch import SERIES
 from tui.sglang.kinds import is_probe
@@ -30,6 +31,10 @@ class Run:
     wrappers: list[bytes]
     prefixes: list[bytes]
     bodies: list[bytes]
+    keys: list[bytes]  # the prefixes without milliseconds: what a rank prints of one kind within a second shares one
+
+    def part(self, begin: int, end: int) -> Run:
+        return Run(self.wrappers[begin:end], self.prefixes[begin:end], self.bodies[begin:end], self.keys[begin:end])
 
     def raw(self, index: int) -> bytes:
         """A line as it stood in the log."""
@@ -63,28 +68,39 @@ def runs(body: bytes) -> Iterator[tuple[bytes, Run | None]]:
             yield body, None
             return
     parts = _LINE.split(body)
-    between, wrappers, prefixes, bodies = parts[0::4], parts[1::4], parts[2::4], parts[3::4]
+    between, prefixes = parts[0::4], parts[2::4]
+    keys = [p[:20] + p[24:] if p[20:21] == b"." else p for p in prefixes]
+    lines = Run(parts[1::4], prefixes, parts[3::4], keys)
     begun = 0
     for index, text in enumerate(between):
         if not text:
             continue
         if index > begun:
-            yield b"", Run(wrappers[begun:index], prefixes[begun:index], bodies[begun:index])
+            yield from _in_order(lines.part(begun, index))
             begun = index
         yield text, None
-    if begun < len(bodies):
-        yield b"", Run(wrappers[begun:], prefixes[begun:], bodies[begun:])
+    if begun < len(keys):
+        yield from _in_order(lines.part(begun, len(keys)) if begun else lines)
+
+
+def _in_order(run: Run) -> Iterator[tuple[bytes, Run]]:
+    """The run, parted where times go back: ranks write at their own pace, and clocks are set."""
+    seconds = [key[1:20] for key in run.keys]
+    if seconds == sorted(seconds):
+        yield b"", run
+        return
+    begun = 0
+    for index, (before, second) in enumerate(pairwise(seconds), 1):
+        if second < before:
+            yield b"", run.part(begun, index)
+            begun = index
+    yield b"", run.part(begun, len(seconds))
 
 
 def digest(run: Run) -> Digest | None:
-    """A run in short; ``None`` where it must be read line by line (times that go back, other lines of uvicorn's)."""
-    keys = run.prefixes
+    """A run in short; ``None`` where it must be read line by line (other lines of uvicorn's, long wrappers)."""
+    keys = run.keys
     if any(run.wrappers) and max(map(len, run.wrappers)) > _LONGEST:
-        return None
-    if keys[0][20:21] == b".":
-        keys = [key[:20] + key[24:] if key[20:21] == b"." else key for key in keys]
-    seconds = [key[1:20] for key in keys]
-    if seconds != sorted(seconds):
         return None
     newest = dict(zip(keys, range(len(keys)), strict=True))
     result = Digest()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from tui.sglang import failures
+from tui.sglang import diagnosis
 from tui.sglang.args import implied_ranks, is_worker_node, parse_args
 from tui.sglang.batch import Batches, is_health_check, is_warmup, values
 from tui.sglang.bulk import Run, digest, runs
@@ -128,10 +128,13 @@ class LogParser:
 
     def _whole(self, text: bytes) -> None:
         """Whole lines: those of a server that works many at a time, all others one by one."""
-        if not self.ready:
-            self._each(text)
-            return
-        for other, run in runs(text):
+        begun = 0
+        while not self.ready and begun < len(text):  # a start-up
+            end = text.index(b"\n", begun)
+            self._piece(text[begun:end])
+            self._end_line()
+            begun = end + 1
+        for other, run in runs(text[begun:]) if begun < len(text) else ():
             if run is None:
                 self._each(other)
             elif not self.ready or not self._run(run):
@@ -256,7 +259,7 @@ class LogParser:
                 self.unhealthy = True
 
     def _server_args(self, line: Line) -> None:
-        if self.stopping or self.ready or failures.fatal(self.trace):
+        if self.stopping or self.ready or diagnosis.fatal(self.trace):
             self._restart()
         self.args = MappingProxyType(dict(parse_args(line.message)))
         self.recognized = True
@@ -389,8 +392,8 @@ class LogParser:
             return bare
         key = (self.trace, bare.ready, bare.stage, len(bare.pools), len(bare.args))
         if key != self.judged:
-            self.judged, self.failure = key, failures.cause(self.trace, bare)
-        return replace(bare, failure=self.failure, fatal=failures.fatal(self.trace))
+            self.judged, self.failure = key, diagnosis.cause(self.trace, bare)
+        return replace(bare, failure=self.failure, fatal=diagnosis.fatal(self.trace))
 
     def _last_line(self) -> str:
         last = self.tail if b"\r" in self.head and self.tail.strip() else self.last_raw
