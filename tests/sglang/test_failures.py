@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sglang.failure_cases import Case, cases
-from tui.sglang.failures import EMPTY, Trace, cause, fatal, from_exit, observe, short, weigh
+from tui.sglang.diagnosis import EMPTY, Trace, cause, fatal, observe
+from tui.sglang.failures import from_exit, short, weigh
 from tui.sglang.lines import parse
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, FailureKind, Stage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tui.sglang.facts import LogFacts
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample, ServerInfo
 
 
