@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -30,7 +31,9 @@ class Bench:
     def run(self, command: str, *words: str, seconds: float = 90.0) -> subprocess.CompletedProcess[str]:
         environ = {**os.environ, "HCS_HOME": str(self.folder / "side"), "PYTHONPATH": str(ROOT), "NO_COLOR": "1"}
         line = [sys.executable, "-m", "tui", command, str(self.profile), *words]
-        return subprocess.run(line, capture_output=True, text=True, timeout=seconds, env=environ, cwd=self.folder)
+        return subprocess.run(
+            line, capture_output=True, text=True, errors="replace", timeout=seconds, env=environ, cwd=self.folder
+        )
 
     def json_lines(self, command: str, *words: str) -> tuple[int, list[dict[str, Any]]]:
         done = self.run(command, *words, "--json")
@@ -53,7 +56,7 @@ def write_profile(folder: Path, ssh: dict[str, str], scenarios: dict[str, str]) 
         }
         for name, scenario in scenarios.items()
     }
-    host = {**ssh, "python": sys.executable, "state_dir": str(folder / "state")}
+    host = {"python": sys.executable, **ssh, "state_dir": str(folder / "state")}
     defaults = {"host": "box", "env": {"PYTHONPATH": str(ROOT)}, "stop_grace": "5s", "ready_timeout": "60s"}
     path = folder / "profile.yaml"
     path.write_text(json.dumps({"name": "e2e", "hosts": {"box": host}, "defaults": defaults, "servers": servers}))
@@ -146,10 +149,13 @@ def bad_hosts(tmp_path: Path, sshd: Sshd) -> dict[str, tuple[dict[str, str], str
         "unknown key": ({**good, "known_hosts": str(empty)}, "SHA256:"),
         "changed key": ({**good, "known_hosts": str(changed)}, "CHANGED"),
         "wrong login": ({**good, "identity": str(key)}, "refused"),
+        "no Python": ({**good, "python": "/nowhere/python3"}, "Python"),
     }
 
 
-@pytest.mark.parametrize("case", ["refused port", "unknown host", "unknown key", "changed key", "wrong login"])
+@pytest.mark.parametrize(
+    "case", ["refused port", "unknown host", "unknown key", "changed key", "wrong login", "no Python"]
+)
 def test_a_host_that_cannot_be_used_is_exit_4_and_one_message(tmp_path: Path, sshd: Sshd, case: str) -> None:
     ssh, words = bad_hosts(tmp_path, sshd)[case]
     bench = Bench(tmp_path, write_profile(tmp_path, ssh, {"good": "plain"}))
@@ -174,3 +180,27 @@ def test_a_refused_launch_is_exit_1_with_one_clear_message(bench: Bench, change:
     bench.profile.write_text(json.dumps(text))
     done = bench.run("up", "good")
     assert done.returncode == 1 and words in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def test_a_log_of_random_bytes_harms_nobody(bench: Bench) -> None:
+    text = json.loads(bench.profile.read_text())
+    text["servers"]["good"]["command"] = ["/bin/sh", "-c", "head -c 3000000 /dev/urandom; exit 3"]
+    bench.profile.write_text(json.dumps(text))
+    done = bench.run("up", "good")
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    good = bench.status()["good"]
+    assert good["phase"] == "failed" and good["exit"]["status"] == 3
+    assert bench.run("logs", "good", "-n", "5").returncode == 0
+
+
+def test_an_interrupt_is_130_and_leaves_the_server_running(bench: Bench) -> None:
+    environ = {**os.environ, "HCS_HOME": str(bench.folder / "side"), "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-m", "tui", "up", str(bench.profile), "good", "--json", "--stay"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environ) as program:
+        assert program.stdout
+        for event in map(json.loads, program.stdout):
+            if event["event"] == "summary":
+                program.send_signal(signal.SIGINT)
+                break
+        assert program.wait(30) == 130
+    assert bench.status()["good"]["phase"] == "ready"

@@ -51,6 +51,7 @@ def report(error: BaseException) -> Exit:
 
 def explain(error: BaseException) -> tuple[str, Exit]:
     """The message and the exit code of an error that is neither click's nor an interruption."""
+    from tui.demo.host import DemoError
     from tui.host.api import HostError, HostErrorKind
     from tui.profile.problem import ProfileError, UnknownServer
     from tui.profile.secrets import SecretMissing
@@ -61,7 +62,7 @@ def explain(error: BaseException) -> tuple[str, Exit]:
             return error.message, error.code
         case ProfileError():
             return str(error), Exit.USAGE
-        case UnknownServer() | SecretMissing() | PngUnavailable():
+        case UnknownServer() | SecretMissing() | PngUnavailable() | DemoError():
             return str(error), Exit.USAGE
         case HostError():
             return str(error), Exit.FAILED if error.kind is HostErrorKind.REFUSED else Exit.UNREACHABLE

@@ -14,6 +14,7 @@ from tui.host.api import HostError, Link, LinkEvent, LinkLost, LogBytes, RunEnde
 from tui.host.connect import open_link
 from tui.profile.model import Profile, Server
 from tui.sglang.mask import mask
+from tui.view.log.clean import shown
 
 _BYTES_A_LINE = 1024  # a guess: when fewer lines than wanted come, we begin further back
 
@@ -115,10 +116,14 @@ class LogStream:
 
 
 def _write(data: bytes) -> None:
-    """Whole lines to stdout, masked; control characters of the log stay out of a terminal."""
+    """To stdout, masked: byte by byte into a file or pipe; into a terminal as safe lines, without escapes."""
+    out = sys.stdout.buffer
     for line in data.splitlines(keepends=True):
-        sys.stdout.buffer.write(mask(line))
-    sys.stdout.buffer.flush()
+        if sys.stdout.isatty():
+            out.writelines(text.encode("utf-8", "replace") + b"\n" for text in shown(line.rstrip(b"\r\n")))
+        else:
+            out.write(mask(line))
+    out.flush()
 
 
 @click.command("logs")

@@ -40,9 +40,10 @@ _ROWS: tuple[tuple[re.Pattern[str], LineKind], ...] = tuple(
         (r"ready to roll!", LineKind.READY),
         (r"server_args=", LineKind.STAGE),
         (r"Ignore import error|Ignore \S+ reports ImportError", LineKind.PLAIN),
+        (r"Not enough (?:host )?memory(?! for request)", LineKind.ERROR),
         (
             r"(?:KV|Mamba) Cache (?:is allocated|VA upper|skipped)|KV cache allocated|GB host memory|host pool|"
-            r"Not enough host memory available|HiCache |Memory pool end|pool stack|unified-memory-pool|"
+            r"HiCache |Memory pool end|pool stack|unified-memory-pool|"
             r"max_total_num_tokens=|SWAKVPool|[Ss]liding window memory pool",
             LineKind.CACHE,
         ),
