@@ -25,7 +25,7 @@ class Narrator:
     """Says what happens: one JSON object a line on stdout, or a line for people on stderr."""
 
     as_json: bool
-    said: dict[str, str] = field(default_factory=dict)
+    said: dict[str, set[str]] = field(default_factory=dict)  # run → phases and stages that were told of it
 
     def say(self, server: str, event: str, text: str, **details: object) -> None:
         if self.as_json:
@@ -35,13 +35,14 @@ class Narrator:
             click.echo(f"{clock}  {server:<12}  {text}", err=True)
 
     def follow(self, state: ServerState) -> None:
-        """Say a server's phase or stage when it is another than the last one said."""
+        """Say a server's phase or stage, each once per run: speculation and pools go back and forth between stages."""
         phase = verdict.phase(state)
         stage = verdict.stage(state)
         name = stage.value if phase is Phase.STARTING and stage else phase.value
-        if self.said.get(state.info.name) == name:
+        said = self.said.setdefault(state.run.run if state.run else state.info.name, set())
+        if name in said:
             return
-        self.said[state.info.name] = name
+        said.add(name)
         if phase is Phase.FAILED:
             self._failed(state)
         elif phase is Phase.READY:
