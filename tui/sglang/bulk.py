@@ -119,7 +119,7 @@ def digest(run: Run) -> Digest | None:
 
 def _fields(body: bytes) -> bytes:
     """The part of a batch line behind its head (``. ``, ``, `` or `` [17], ``)."""
-    return body[max(0, body.find(b"#")) :]
+    return body[2:] if body[:1] in b",." else body[body.find(b"]") + 3 :]
 
 
 def _oldest(batches: list[tuple[int, bytes]]) -> int:

@@ -5,22 +5,38 @@ from __future__ import annotations
 import re
 
 MASK = b"****"
-_HINTS = (b"key", b"KEY", b"oken", b"TOKEN", b"earer", b"hf_", b"sk-", b"secret", b"SECRET", b"assw", b"PASSW")
-_SECRET_NAME = rb"[\w-]*(?:api[_-]?key|secret|passwd|password|hf[_-]?token|auth[_-]?token|access[_-]?token)[\w-]*"
+_HINT = re.compile(
+    rb"[Kk]ey|KEY|[Ss]ecret|SECRET|[Pp]assw|PASSW|[Bb]earer|_token|TOKEN|-token[ =]|[^#\w-]token['\"=]|hf_|sk-|ghp_|://[^/\s]{1,80}@"
+)
+_SECRET_NAME = (
+    rb"[\w-]{0,60}(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|passwd|password|"
+    rb"(?:hf|hub|auth|access|api|session|refresh|github|gh|wandb)[_-]?token)[\w-]{0,40}|(?<![#\w-])token"
+)
 _PATTERNS = (
-    # server_args: key='value' and 'key': 'value'; environment: KEY=value
-    re.compile(rb"(?i)(['\"]?" + _SECRET_NAME + rb"['\"]?\s*[=:]\s*)(['\"])(?!None)(?:[^'\"\\]|\\.){1,4096}?\2"),
-    re.compile(rb"(?i)(\b" + _SECRET_NAME + rb"\s*=\s*)()(?!None\b|True\b|False\b|\d{1,8}\b)[^\s'\",)}&]+"),
-    # a command line
-    re.compile(rb"(?i)(--(?:admin-)?api-key[ =]|--[\w-]*(?:password|secret|token)[ =])()(?!None\b)[^\s'\"]+"),
-    re.compile(rb"(?i)(\bbearer\s+)()[\w.~+/=-]{4,}"),
-    re.compile(rb"(\b)()(?:hf_[A-Za-z0-9]{16,}|sk-[A-Za-z0-9_-]{16,})"),
+    # key='value' and 'key': 'value' of dumps; "key": "value" of JSON
+    re.compile(
+        rb"(?i)((?:['\"]|\b)(?:"
+        + _SECRET_NAME
+        + rb")['\"]?\s{0,4}[=:]\s{0,4})(['\"])(?!None)(?:[^'\"\\]|\\.){1,4096}?\2"
+    ),
+    # KEY=value of environments
+    re.compile(
+        rb"(?i)(\b(?:" + _SECRET_NAME + rb")\s{0,4}=\s{0,4})()(?!None\b|True\b|False\b|\d{1,8}\b)[^\s'\",)}&]{1,4096}"
+    ),
+    # a command line, also as a list of arguments
+    re.compile(
+        rb"(?i)(--(?:[\w-]{0,40}-)?(?:api-key|password|secret|token)(?:[ =]|['\"], ?['\"]))"
+        rb"()(?!None\b)[^\s'\"]{1,4096}"
+    ),
+    re.compile(rb"(?i)(\bbearer\s{1,4})()[\w.~+/=-]{4,4096}"),
+    re.compile(rb"(\b)()(?:hf_[A-Za-z0-9]{16,200}|sk-[A-Za-z0-9_-]{16,200}|ghp_[A-Za-z0-9]{16,200})"),
+    re.compile(rb"(://[^/\s:@]{1,80}:)()[^/\s@]{1,200}(?=@)"),
 )
 
 
 def mask(line: bytes) -> bytes:
     """``line`` with every value that looks like a key, token or password replaced by ``****``."""
-    if not any(hint in line for hint in _HINTS):
+    if _HINT.search(line) is None:
         return line
     for pattern in _PATTERNS:
         line = pattern.sub(rb"\1\2" + MASK + rb"\2", line)

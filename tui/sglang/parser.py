@@ -19,7 +19,7 @@ from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, Line, local_seconds, parse
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.mask import mask_text
-from tui.sglang.model import Failure, Stage
+from tui.sglang.model import Failure, Progress, Stage
 from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
 from tui.sglang.stages import (
@@ -39,7 +39,7 @@ from tui.sglang.trace import EMPTY, Trace, observe
 BLOCK = 4 << 20  # bytes that a whole log is read in
 LAST_LINE = 500  # characters
 
-_BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d{1,12}\])?[.,] (?P<body>#.*)", re.DOTALL)
+_BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d{1,12}\])?[.,] (?P<body>.*)", re.DOTALL)
 _ACCESS = re.compile(r"INFO: {1,6}\S{1,64} - \"")
 _ANSWERED = re.compile(r" HTTP/\S{1,4}\" 2\d\d")
 _SERVED = re.compile(
@@ -362,7 +362,7 @@ class LogParser:
             stage=stages.stage,
             stages=stages.spans(),
             missing_ranks=stages.missing,
-            progress=stages.progress,
+            progress=self._progress(),
             pools=self.pools.all(),
             max_total_num_tokens=numbers.max_total_num_tokens,
             max_running_requests=numbers.max_running_requests,
@@ -395,10 +395,22 @@ class LogParser:
             self.judged, self.failure = key, diagnosis.cause(self.trace, bare)
         return replace(bare, failure=self.failure, fatal=diagnosis.fatal(self.trace))
 
+    def _progress(self) -> Progress | None:
+        """The newest bar, which stands unfinished at the end of the log until the next one overwrites it."""
+        if b"%" in self.tail and b"|" in self.tail:
+            unfinished = bar(self.tail[:400].decode("utf-8", "replace"))
+            if unfinished is not None:
+                return unfinished
+        return self.stages.progress
+
     def _last_line(self) -> str:
         last = self.tail if b"\r" in self.head and self.tail.strip() else self.last_raw
         text = last.rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
         return mask_text(text)[:LAST_LINE]
+
+
+def _masked(failure: Failure | None) -> Failure | None:
+    return failure and replace(failure, line=mask_text(failure.line))
 
 
 def _algorithm(args: MappingProxyType[str, str]) -> str | None:

@@ -81,7 +81,8 @@ def _host_kind(what: str) -> str:
         return "indexer"
     quoted = re.search(r"'([^']{1,40})'", what)
     if what.startswith("V4"):
-        return f"V4 {quoted[1]}" if quoted else "V4"
+        family = "V4 state" if "state" in what else "V4"
+        return f"{family} {quoted[1]}" if quoted else family
     return "KV" if "KV cache" in what else what[:40]
 
 
@@ -90,6 +91,10 @@ def _sized_later(m: re.Match[str]) -> Pool:
     parts = _parts(k=m["k"], v=m["v"])
     gb = _sum(parts) if parts else float(m["kv"])
     return Pool("device", kind, gb, "GiB", parts, tokens=int(m["tokens"]))
+
+
+def _checkpoints(m: re.Match[str]) -> Pool:
+    return Pool("device", "Mamba checkpoint", float(m["gb"]), "GiB", slots=int(m["slots"]))
 
 
 def _unified(m: re.Match[str]) -> Pool:
@@ -117,6 +122,7 @@ ROWS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Pool]], ...] = tupl
             rf"Post-capture KV sizing: (?P<draft>draft )?KV cache allocated\. {_DTYPE}#tokens: {_TOKENS}, {_SIZES}",
             _sized_later,
         ),
+        (rf"int8 mamba checkpoint pool: (?P<slots>\d{{1,12}}) slots, (?P<gb>{_N}) ?GB", _checkpoints),
         (rf"\[unified-memory-pool\] UnifiedKVPool allocated: total_bytes=(?P<gb>{_N}) ?GB", _unified),
         (rf"Allocating (?P<gb>{_N}) GB host memory for hierarchical KV cache", _host_kv),
         (
@@ -174,7 +180,8 @@ class RankPools:
             if known.place == "device" and known.kind == pool.kind:
                 self.pools[index] = pool
                 return
-        self.add(pool)
+        if len(self.pools) < MOST:
+            self.pools.append(pool)
 
 
 @dataclass(slots=True)

@@ -20,12 +20,13 @@ RANK_ROWS: _Rows = tuple(
         (r"Load weight begin", _S.LOADING_WEIGHTS),
         (r"Load weight end\. Committed", _S.CUDA_GRAPH),
         (r"Load weight end", _S.KV_CACHE),
-        (r"Mamba Cache is allocated", _S.MAMBA_CACHE),
+        (r"Mamba Cache is allocated|int8 mamba checkpoint pool", _S.MAMBA_CACHE),
         (r"(?:[\w.\- ]{1,60} )?KV Cache (?:is allocated|VA upper bound|skipped)", _S.KV_CACHE),
         (r"Use sliding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool)", _S.KV_CACHE),
         (r"Memory pool end|max_total_tokens=\S+ is larger than the profiled", _S.KV_CACHE),
         (r"Capture [^:]{0,80}graph\b[^:]{0,40} (?:begin|end)\b", _S.CUDA_GRAPH),
         (r"Capture (?:\w+ )?graph (?:bs|num tokens)|\[BCG\] Capture", _S.CUDA_GRAPH),
+        (r"Post-capture KV sizing", _S.CUDA_GRAPH),
         (r"Registering \d+ cuda graph addresses", _S.CUDA_GRAPH),
         (r"Allocating .{1,80} host (?:memory|pool)", _S.HOST_CACHE),
         (r"HiCache (?:auto-sizing|staging|memory headroom)|Attached hybrid ", _S.HOST_CACHE),
@@ -83,7 +84,7 @@ _ORDER = {stage: index for index, stage in enumerate(Stage)}
 _ORDER[Stage.MAMBA_CACHE] = _ORDER[Stage.KV_CACHE]  # one step: which of the two comes first depends on the version
 _WEIGHTS = re.compile(r"(?:Loading .{0,80}|Multi-thread loading .{0,20}):\s+\d{1,3}% Completed \| (\d{1,9})/(\d{1,9})")
 _CAPTURE = re.compile(
-    r"(?:Capturing [^:|]{0,40}(?:\([^)]{0,80}\))?:?\s*)?\d{1,3}%\|[^|]{0,400}\| *(\d{1,9})/(\d{1,9}) \["
+    r"\s{0,8}(?:Capturing [^:|]{0,40}(?:\([^)]{0,80}\))?:?\s*)?\d{1,3}%\|[^|]{0,400}\| *(\d{1,9})/(\d{1,9}) \["
 )
 
 
@@ -105,11 +106,8 @@ def bar(message: str) -> Progress | None:
     found = _WEIGHTS.search(message)
     if found:
         return Progress("shards", int(found[1]), int(found[2]))
-    if "Capturing" in message or message.lstrip()[:5].rstrip().endswith("%|"):
-        found = _CAPTURE.search(message)
-        if found:
-            return Progress("graphs", int(found[1]), int(found[2]))
-    return None
+    found = _CAPTURE.match(message)
+    return Progress("graphs", int(found[1]), int(found[2])) if found else None
 
 
 @dataclass(slots=True)
@@ -218,8 +216,12 @@ class Stages:
         if stage is self.current or stage is None:
             return
         self.progress = None
-        if stage is Stage.MAMBA_CACHE and self.current is Stage.KV_CACHE and len(self.places) <= 1:
-            stage = Stage.MAMBA_CACHE
+        if stage is Stage.MAMBA_CACHE and self.current is Stage.KV_CACHE and self.spans_[self.current].seconds is None:
+            # What passed since the weights were loaded went into the pool that is told first.
+            begun = self.spans_.pop(Stage.KV_CACHE)
+            self.spans_[stage] = StageSpan(stage, begun.start_local)
+            self.current = stage
+            return
         self._close(time)
         self.current, self.since = stage, time
         if stage not in self.spans_:

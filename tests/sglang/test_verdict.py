@@ -1,0 +1,188 @@
+"""Phases, failures and marks of live servers and of saved logs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tui.sglang import verdict
+from tui.sglang.events import (
+    Event,
+    Exited,
+    HostBack,
+    HostLost,
+    HttpRead,
+    Launched,
+    LogRead,
+    Noted,
+    Refused,
+    StopAsked,
+    Vanished,
+    Watched,
+)
+from tui.sglang.facts import read
+from tui.sglang.model import Exit, Failure, FailureKind, MemoryReading, Phase, RunInfo, ServerInfo, Stage
+from tui.sglang.reduce import marks, reduce
+from tui.sglang.state import ServerState
+
+T = 1_785_418_500.0  # 2026-07-30 13:35:00 UTC
+INFO = ServerInfo("gpu0", "box", port=30000, stall_after=300.0, ready_timeout=900.0)
+LAUNCHED = Launched(T, RunInfo("r", 7, T, ("sglang",), "/log", utc_offset=0))
+ALIVE = Watched(T + 1, alive=True, listening="none")
+OWN = Watched(T + 2, listening="own")
+
+
+def log(text: str, at: float = T + 3) -> LogRead:
+    return LogRead(at, read([f"[2026-07-30 13:35:03] {text}\n".encode()]))
+
+
+READY = log("The server is fired up and ready to roll!")
+LOADING = log("Load weight begin. avail mem=78.41 GB")
+FATAL = LogRead(
+    T + 3,
+    read(
+        [
+            b"[2026-07-30 13:35:03 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+            b'  File "/x/scheduler.py", line 1, in run_scheduler_process\n'
+            b"ValueError: Not enough host memory available. Requesting 40.00 GB but only have 34.13 GB free.\n\n"
+            b"[2026-07-30 13:35:03] Received sigquit from a child process. It usually means the child failed.\n"
+        ]
+    ),
+)
+TERM = log("SIGTERM received. signum=None frame=None. Draining requests and shutting down...")
+
+
+def after(*events: Event, info: ServerInfo = INFO) -> ServerState:
+    state = ServerState(info)
+    for event in events:
+        state = reduce(state, event)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("events", "phase"),
+    [
+        ((), Phase.ABSENT),
+        ((Refused(T, Failure(FailureKind.PORT_IN_USE, "", 0, "taken")),), Phase.FAILED),
+        ((LAUNCHED,), Phase.STARTING),
+        ((LAUNCHED, ALIVE, LOADING), Phase.STARTING),
+        ((LAUNCHED, ALIVE, READY), Phase.STARTING),
+        ((LAUNCHED, ALIVE, READY, Watched(T, listening="foreign")), Phase.STARTING),
+        ((LAUNCHED, OWN, READY), Phase.STARTING),
+        ((LAUNCHED, ALIVE, OWN, READY), Phase.READY),
+        ((LAUNCHED, ALIVE, OWN, READY, Watched(T + 9, listening=None)), Phase.READY),
+        ((LAUNCHED, ALIVE, OWN, HttpRead(T, ready=True)), Phase.READY),
+        ((LAUNCHED, ALIVE, OWN, LOADING, HttpRead(T, ready=True)), Phase.STARTING),
+        ((LAUNCHED, ALIVE, OWN, READY, StopAsked(T)), Phase.STOPPING),
+        ((LAUNCHED, ALIVE, OWN, TERM), Phase.STOPPING),
+        ((LAUNCHED, ALIVE, FATAL), Phase.FAILED),
+        ((LAUNCHED, ALIVE, FATAL, StopAsked(T), Exited(T, Exit(None, "SIGKILL"))), Phase.STOPPED),
+        ((LAUNCHED, ALIVE, TERM, Exited(T, Exit(None, "SIGKILL"))), Phase.STOPPED),
+        ((LAUNCHED, ALIVE, READY, Exited(T, Exit(0, None))), Phase.STOPPED),
+        ((LAUNCHED, ALIVE, READY, Exited(T, Exit(1, None))), Phase.FAILED),
+        ((LAUNCHED, ALIVE, READY, Exited(T, Exit(None, "SIGSEGV"))), Phase.FAILED),
+        ((LAUNCHED, ALIVE, READY, Vanished(T)), Phase.LOST),
+        ((LAUNCHED, ALIVE, FATAL, Vanished(T)), Phase.FAILED),
+        ((LAUNCHED, StopAsked(T), Vanished(T)), Phase.STOPPED),
+        ((LAUNCHED, ALIVE, OWN, READY, HostLost(T, "gone")), Phase.READY),
+        ((LAUNCHED, FATAL, Launched(T + 9, RunInfo("s", 8, T + 9, (), "/log"))), Phase.STARTING),
+        ((READY,), Phase.READY),
+        ((LOADING,), Phase.STARTING),
+        ((FATAL,), Phase.FAILED),
+        ((TERM,), Phase.STOPPED),
+    ],
+)
+def test_phases(events: tuple[Event, ...], phase: Phase) -> None:
+    assert verdict.phase(after(*events)) is phase
+
+
+def test_ready_by_http_and_by_log() -> None:
+    by_http = replace(INFO, ready_by="http")
+    assert verdict.phase(after(LAUNCHED, ALIVE, OWN, READY, info=by_http)) is Phase.STARTING
+    assert verdict.phase(after(LAUNCHED, ALIVE, OWN, HttpRead(T, ready=True), info=by_http)) is Phase.READY
+    by_log = replace(INFO, ready_by="log")
+    assert verdict.phase(after(LAUNCHED, ALIVE, OWN, HttpRead(T, ready=True), info=by_log)) is Phase.STARTING
+
+
+def test_a_worker_node_is_ready_when_it_listens() -> None:
+    worker = log("server_args=ServerArgs(model_path='m', tp_size=16, nnodes=2, node_rank=1)")
+    assert verdict.phase(after(LAUNCHED, ALIVE, worker)) is Phase.STARTING
+    assert verdict.phase(after(LAUNCHED, ALIVE, worker, OWN)) is Phase.READY
+
+
+def test_failures_are_those_of_the_log_else_of_the_end() -> None:
+    found = verdict.failure(after(LAUNCHED, ALIVE, FATAL))
+    assert found is not None and found.kind is FailureKind.OOM_HOST_HICACHE and found.line_number == 3
+    killed = verdict.failure(after(LAUNCHED, ALIVE, LOADING, Exited(T, Exit(None, "SIGKILL", True))))
+    assert killed is not None and killed.kind is FailureKind.OS_OOM_KILLED
+    segfault = verdict.failure(after(LAUNCHED, ALIVE, LOADING, Exited(T, Exit(None, "SIGSEGV", False))))
+    assert segfault is not None and segfault.kind is FailureKind.CHILD_DIED
+    assert verdict.failure(after(LAUNCHED, ALIVE, OWN, READY)) is None
+    assert verdict.failure(after(LAUNCHED, ALIVE, FATAL, StopAsked(T), Exited(T, Exit(0, None)))) is None
+
+
+def test_stages_begin_with_the_launch() -> None:
+    spans = verdict.stages(after(LAUNCHED, ALIVE, LOADING))
+    assert [(span.stage, span.start_local, span.seconds) for span in spans] == [
+        (Stage.LAUNCHING, T, 3.0),
+        (Stage.LOADING_WEIGHTS, T + 3, None),
+    ]
+    assert verdict.stage(after(LAUNCHED, ALIVE)) is Stage.LAUNCHING
+    assert verdict.stage(after(LAUNCHED, ALIVE, READY)) is Stage.WARMUP
+    assert verdict.stage(after()) is None
+
+
+def test_a_silent_start_is_stalled_unless_memory_grows() -> None:
+    start = (LAUNCHED, ALIVE, LOADING)
+    assert not marks(after(*start), T + 300).stalled
+    stalled = marks(after(*start), T + 304)
+    assert stalled.stalled and "5 min 01 s" in stalled.stall_reason and "loading weights" in stalled.stall_reason
+    grows = [Watched(T + 60 * n, memory=MemoryReading(n << 30, 1 << 40, 1 << 40)) for n in range(1, 6)]
+    assert not marks(after(*start, *grows), T + 500).stalled
+    assert marks(after(*start, *grows, Watched(T + 500, memory=MemoryReading(5 << 30, 0, 0))), T + 601).stalled
+    assert (
+        "not ready after 15 min"
+        in marks(after(*start, *grows, log("Load weight " + "x" * 99, T + 890)), T + 901).stall_reason
+    )
+    lost = marks(after(*start, HostLost(T, "no route")), T + 999)
+    assert (lost.stalled, lost.unreachable) == (False, True)
+    assert not marks(after(*start, HostLost(T, "no route"), HostBack(T)), T + 1).unreachable
+
+
+def test_announced_silence_and_probes() -> None:
+    compiling = log("Entering DeepGEMM JIT Pre-Compile session. It may take a long time (typically 10-20 mins) if you")
+    patient = replace(INFO, ready_timeout=7200.0)
+    assert not marks(after(LAUNCHED, ALIVE, compiling, info=patient), T + 1100).stalled
+    assert marks(after(LAUNCHED, ALIVE, compiling, info=patient), T + 1300).stalled
+    lines = (
+        b"[2026-07-30 13:35:03] Load weight begin. avail mem=78.41 GB\n"
+        b'[2026-07-30 13:39:03] INFO:     127.0.0.1:5 - "GET /health HTTP/1.1" 503 Service Unavailable\n'
+    )
+    assert marks(after(LAUNCHED, ALIVE, LOADING, LogRead(T + 299, read([lines]))), T + 304).stalled
+
+
+def test_a_throughput_ages() -> None:
+    line = "Decode batch, #running-req: 1, #token: 9, token usage: 0.50, gen throughput (token/s): 80.00, #queue-req: 0"
+    state = after(LAUNCHED, ALIVE, OWN, log(line))
+    assert verdict.throughput(state, T + 5) == verdict.Throughput(80.0, None)
+    assert verdict.throughput(state, T + 14) == verdict.Throughput(0.0, 0.0, stale=True)
+    assert marks(state, T + 14).stale
+    saved = after(log(line))
+    assert verdict.throughput(saved, T + 9999) == verdict.Throughput(80.0, None)
+
+
+def test_events_accumulate_and_a_launch_forgets() -> None:
+    state = after(
+        LAUNCHED, ALIVE, OWN, READY, Noted(T, "a"), Noted(T, "b"), Noted(T, "a"), StopAsked(T + 5), StopAsked(T + 9)
+    )
+    assert (state.notes, state.stop_asked, state.ready_at) == (("b", "a"), T + 5, T + 3)
+    again = reduce(state, Launched(T + 50, RunInfo("s", 8, T + 50, (), "/log"), (("loading_weights", 3.0),)))
+    assert (again.notes, again.stop_asked, again.ready_at, again.log.lines) == ((), None, None, 0)
+    assert again.previous_stages == (("loading_weights", 3.0),)
+    assert reduce(state, LogRead(T + 60, LOADING.facts)).log == state.log or LOADING.facts.size > state.log.size
+
+
+def test_a_run_found_ready_has_been_so_since_its_log_said() -> None:
+    adopted = Launched(T + 500, replace(LAUNCHED.run, adopted=True))
+    assert after(adopted, ALIVE, OWN, replace(READY, at=T + 500)).ready_at == T + 3
