@@ -16,6 +16,7 @@ from tui.fleet.outcome import decided, settled
 from tui.profile.model import Profile, Server
 from tui.report.events import heartbeat_text, json_line
 from tui.report.json import report
+from tui.report.safe import safe
 from tui.report.text import status_table
 from tui.sglang import verdict
 from tui.sglang.model import Phase
@@ -92,7 +93,7 @@ def summarise(fleet: Fleet, as_json: bool) -> None:
     if as_json:
         click.echo(json_line(now, None, "summary", servers=[report(s, now) for s in fleet.states()]))
     else:
-        click.echo(status_table(fleet.states(), now))
+        click.echo(safe(status_table(fleet.states(), now)))
 
 
 async def headless_demo(profile: Profile, seconds: float) -> Exit:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tui.report.safe import safe
+
 if TYPE_CHECKING:
     from tui.profile.model import Profile
 
@@ -42,7 +44,7 @@ def open_profile(text: str, *, quiet: bool = False) -> Profile:
 
 def narrate(message: str) -> None:
     """Say something to the person, not to a script: on stderr."""
-    click.echo(message, err=True)
+    click.echo(safe(message), err=True)
 
 
 def print_json(value: Mapping[str, object], *, line: bool = False) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import click
 
 from tui.cli.exits import Exit
+from tui.cli.options import narrate
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.events import json_line
@@ -32,7 +33,7 @@ class Narrator:
             click.echo(json_line(time.time(), server, event, **details))
         else:
             clock = time.strftime("%H:%M:%S")
-            click.echo(f"{clock}  {server:<12}  {text}", err=True)
+            narrate(f"{clock}  {server:<12}  {text}")
 
     def follow(self, state: ServerState) -> None:
         """Say a server's phase or stage, each once per run: speculation and pools go back and forth between stages."""

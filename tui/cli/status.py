@@ -10,11 +10,12 @@ from collections.abc import Sequence
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, open_profile, profile_argument, servers_argument
+from tui.cli.options import json_option, narrate, open_profile, profile_argument, servers_argument
 from tui.cli.session import host_exit, open_fleet
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.json import document
+from tui.report.safe import safe
 from tui.report.text import status_table
 
 _WATCH_SECONDS = 1.0
@@ -24,7 +25,7 @@ async def status(profile: Profile, servers: Sequence[Server], as_json: bool, wat
     async with open_fleet(profile, servers, read_only=True) as fleet:
         _show(fleet, profile.name, as_json)
         for name, error in fleet.errors().items():
-            click.echo(f"{name}: {error}", err=True)
+            narrate(f"{name}: {error}")
         seen = fleet.version
         while watch:
             await asyncio.sleep(_WATCH_SECONDS)
@@ -39,7 +40,7 @@ def _show(fleet: Fleet, profile: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document(profile, fleet.states(), now)))
     else:
-        click.echo(status_table(fleet.states(), now))
+        click.echo(safe(status_table(fleet.states(), now)))
 
 
 @click.command("status")
