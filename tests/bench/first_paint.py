@@ -1,7 +1,9 @@
-"""How soon a person sees the dashboard: from the start of ``hcs-tui PROFILE`` to the first paint that names a server.
+"""How soon a person sees the dashboard: from the start of ``hcs-tui PROFILE`` to its first paint, and to the servers.
+
+The first paint is the frame with the profile's name; the profile is read behind it, and the paint of its servers follows.
 
 On a real pty, as a terminal would run it; nothing is injected. The host of the profile is a port of this machine where
-nobody listens: the first paint waits for no host. Prints medians of several runs.
+nobody listens: no paint waits for a host. Prints medians of several runs.
 
     python tests/bench/first_paint.py [--runs 9]
 """
@@ -35,7 +37,7 @@ servers:
   third: {{host: box, port: 30002, args: {{model-path: /models/m}}}}
   fourth: {{host: box, port: 30003, args: {{model-path: /models/m}}}}
 """
-SEEN = b"first-seen"
+FRAME, SEEN = b"SERVERS", b"first-seen"
 ROWS, COLUMNS = 36, 120
 DEADLINE = 30.0  # seconds; a run that takes longer is an error, not a measurement
 
@@ -95,6 +97,7 @@ def main() -> None:
         measured = {
             "python starts and prints": (b"up", [sys.executable, "-c", "print('up', flush=True)"]),
             "hcs-tui --version": (b"hcs-tui", [str(HCS_TUI), "--version"]),
+            "hcs-tui PROFILE, first paint": (FRAME, [str(HCS_TUI), str(profile)]),
             "hcs-tui PROFILE, first paint of a server": (SEEN, [str(HCS_TUI), str(profile)]),
         }
         print(f"{'ms from the start of the process':<44}{'median':>9}{'least':>9}{'most':>9}   ({runs} runs each)")

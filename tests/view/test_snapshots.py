@@ -73,5 +73,7 @@ async def test_take_works_in_a_loop_and_presses_keys(tmp_path: Path) -> None:
     assert "Leave. Servers run on" in shown.text
 
 
-def test_no_servers_at_all() -> None:
-    assert "0 servers" in snapshot(sources.FixedSource()).text
+def test_no_servers_yet() -> None:
+    """Before the profile is read: the frame, and no claim."""
+    text = snapshot(sources.FixedSource()).text
+    assert "SERVERS" in text and "caches" in text and "· caches" not in text and "0 servers" not in text

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -9,12 +13,14 @@ import click
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, open_profile
-from tui.cli.terminal import require_terminal
-from tui.fleet.thread import FleetThread
+from tui.cli.terminal import has_terminal, require_terminal
 
 if TYPE_CHECKING:
     from tui.fleet.api import Source
+    from tui.fleet.thread import FleetThread
     from tui.profile.model import Profile
+    from tui.profile.problem import Problem
+    from tui.view.app import HcsApp
 
 
 def show(source: Source) -> Exit:
@@ -26,17 +32,65 @@ def show(source: Source) -> Exit:
     return Exit.OK
 
 
-def show_profile(profile: Profile, *, read_only: bool = False, launch: bool = False) -> Exit:
-    """Open the dashboard over a live fleet, which connects after the first paint and whose servers outlive it."""
+def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = False, launch: bool = False) -> Exit:
+    """Open the dashboard over a live fleet, whose servers outlive it. Raises what ``load`` raises.
+
+    ``load`` is called after the first paint, which shows ``title``; then the hosts are connected.
+    """
     require_terminal()
+    gc.disable()  # nothing that a start makes is garbage; looking for some would cost a tenth of its time
+    from tui.fleet.opening import Opening
     from tui.view.app import HcsApp
 
-    source = FleetThread(profile, read_only=read_only, launch=launch)
+    live = _Live(load, read_only, launch)
+
+    def painted() -> None:
+        app.run_worker(live.start(app))
+
+    app = HcsApp(Opening(title, read_only=read_only), on_ready=painted)
     try:
-        HcsApp(source, on_ready=source.start).run()
+        app.run()
     finally:
-        source.stop()
+        live.end()
     return Exit.OK
+
+
+@dataclass
+class _Live:
+    """A profile under an open dashboard, and its fleet once it has been read."""
+
+    load: Callable[[], Profile]
+    read_only: bool
+    launch: bool
+    source: FleetThread | None = None
+    warnings: Sequence[Problem] = ()
+    error: Exception | None = None
+
+    async def start(self, app: HcsApp) -> None:
+        """Read the profile and show its fleet; where that fails, close the dashboard, for ``end`` to tell."""
+        try:
+            from tui.fleet.thread import FleetThread
+
+            profile = await asyncio.to_thread(self.load)
+            self.warnings = profile.warnings
+            self.source = FleetThread(profile, read_only=self.read_only, launch=self.launch)
+            app.open(self.source)
+            app.call_after_refresh(self.source.start)  # it loads asyncssh
+        except Exception as error:
+            self.error = error
+            app.exit()
+        finally:
+            gc.freeze()  # what has been made so far is modules for the most part: never looked through again
+            gc.enable()
+
+    def end(self) -> None:
+        """Let go of the hosts, and say what could not be said under the dashboard."""
+        if self.source is not None:
+            self.source.stop()
+        for warning in self.warnings:
+            narrate(f"warning: {warning}")
+        if self.error is not None:
+            raise self.error
 
 
 @click.command("dashboard")
@@ -44,10 +98,16 @@ def show_profile(profile: Profile, *, read_only: bool = False, launch: bool = Fa
 @click.option("--read-only", is_flag=True, help="Launch and kill nothing.")
 def command(profile: str | None, read_only: bool) -> Exit:
     """Open the dashboard over PROFILE; without one, choose from those that are found."""
+    from tui.profile.builtin import find_profile
+
     if profile is None:
         require_terminal()
         profile = _pick()
-    return show_profile(open_profile(profile), read_only=read_only)
+    path = find_profile(profile)
+    if path.is_file() and has_terminal():
+        return show_profile(lambda: open_profile(profile, quiet=True), path.stem, read_only=read_only)
+    loaded = open_profile(profile, quiet=True)  # of what is no file or has no screen, mistakes are told at once
+    return show_profile(lambda: loaded, loaded.name, read_only=read_only)
 
 
 def _pick() -> str:

@@ -47,7 +47,7 @@ def command(servers: int, headless: float | None, folder: Path | None) -> Exit:
 
     require_terminal()
     with running_demo(servers) as profile:
-        return show_profile(profile, launch=True)
+        return show_profile(lambda: profile, profile.name, launch=True)
 
 
 def _headless(servers: int, seconds: float) -> Exit:

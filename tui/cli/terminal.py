@@ -35,8 +35,17 @@ def terminal_problem(stdin: Stream, stderr: Stream, environ: Mapping[str, str]) 
     return ""
 
 
+def has_terminal() -> bool:
+    """Whether a dashboard can be shown here."""
+    return not _problem_here()
+
+
 def require_terminal() -> None:
     """End the command with exit code 2 where no dashboard can be shown."""
-    problem = terminal_problem(sys.__stdin__ or sys.stdin, sys.__stderr__ or sys.stderr, os.environ)
+    problem = _problem_here()
     if problem:
         fail(problem)
+
+
+def _problem_here() -> str:
+    return terminal_problem(sys.__stdin__ or sys.stdin, sys.__stderr__ or sys.stderr, os.environ)

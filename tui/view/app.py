@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
-from rich.markup import escape
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingType
@@ -17,8 +16,7 @@ from textual.widgets import Input
 
 from tui.fleet.api import Action, Kill, Launch, Reconnect, Relaunch, SmokeTest, Source
 from tui.sglang.model import Phase
-from tui.view import actions, layout
-from tui.view.draw import units
+from tui.view import actions, layout, paint
 from tui.view.glance import Glance, glance
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
@@ -27,8 +25,6 @@ from tui.view.pending import Pending
 from tui.view.sheet import Sheet
 from tui.view.terminal import Watchdog, on_signals
 from tui.view.theme import THEMES, theme_name
-
-S = TypeVar("S", bound=Sheet)
 
 _LOG_FPS = 30
 _EVERY = 3
@@ -92,10 +88,7 @@ class HcsApp(App[None]):
         yield Footer(id="footer")
 
     def on_mount(self) -> None:
-        self.query_one(Wall).path_of = self.source.log_path
-        header, footer = self.query_one(Header), self.query_one(Footer)
-        header.title, header.read_only = self.source.title, self.source.read_only
-        footer.keys = actions.footer_keys(read_only=self.source.read_only)
+        self.query_one(Footer).keys = actions.footer_keys(read_only=self.source.read_only)
         self.query_one(Board).focus()
         self.look()
         if not self.frozen:
@@ -103,6 +96,12 @@ class HcsApp(App[None]):
             self.set_interval(1 / _LOG_FPS, self._tick, name="tick")
         if self._on_ready:
             self.call_after_refresh(self._on_ready)
+
+    def open(self, source: Source) -> None:
+        """Look at another source from now on, as read-only as the first."""
+        self.source = source
+        self._seen = None
+        self.look()
 
     def on_resize(self, event: events.Resize) -> None:
         self._arrange()
@@ -130,7 +129,7 @@ class HcsApp(App[None]):
         self.log.error(repr(error))
         cause = f" ({error.__cause__!r})" if error.__cause__ else ""
         self._error = f"{type(error).__name__}: {error}{cause}"
-        self._draw_troubles()
+        paint.troubles(self.screen_stack[0], self._scene)
 
     def look(self) -> None:
         """Read the source and draw what is different: at every change, and each second for what has an age."""
@@ -148,7 +147,7 @@ class HcsApp(App[None]):
     @property
     def chosen(self) -> Glance | None:
         """The selected server."""
-        return next((g for g in self.glances if g.name == self.selected), None)
+        return self._scene.chosen
 
     def worth_showing(self) -> str | None:
         """The server whose details say most: one that starts, else one that failed, else the first."""
@@ -160,70 +159,16 @@ class HcsApp(App[None]):
 
     def draw(self) -> None:
         """Hand the glances to the sheets; each draws again only if its rows are different."""
-        if not self.is_mounted_fully:
-            return
-        self._draw_head()
-        self._draw_troubles()
-        if self.screen_stack[0].has_class("wall"):
-            self._draw_wall()
-        else:
-            self._draw_board()
-            self._draw_detail()
-            self._draw_log()
+        if self.is_mounted_fully:
+            paint.paint(self.screen_stack[0], self._scene)
+
+    @property
+    def _scene(self) -> paint.Scene:
+        return paint.Scene(self.source, self.glances, self.selected, self._error)
 
     @property
     def is_mounted_fully(self) -> bool:
         return self.is_running and bool(self.screen_stack)
-
-    def _base(self, kind: type[S]) -> S:
-        """A sheet of the main screen, also while a dialog is open."""
-        return self.screen_stack[0].query_one(kind)
-
-    def _draw_head(self) -> None:
-        header = self._base(Header)
-        header.glances, header.now = self.glances, self.source.now()
-        header.redraw()
-        self._base(Footer).redraw()
-
-    def _draw_troubles(self) -> None:
-        sheet = self._base(Troubles)
-        sheet.hosts, sheet.error, sheet.now = self.source.hosts(), self._error, self.source.now()
-        rows = len(sheet.rows(max(1, self.size.width), 4))
-        sheet.set_class(rows > 0, "some")
-        sheet.styles.height = max(1, min(4, rows))
-        sheet.redraw()
-
-    def _draw_board(self) -> None:
-        sheet = self._base(Board)
-        sheet.glances, sheet.selected = self.glances, self.selected
-        sheet.redraw()
-        hidden = sheet.hidden()
-        _panel(sheet).border_subtitle = f"{hidden} more" if hidden else ""
-
-    def _draw_detail(self) -> None:
-        timeline, caches = self._base(Timeline), self._base(Caches)
-        chosen = self.chosen
-        timeline.glance = caches.glance = chosen
-        host = chosen.state.info.host if chosen else None
-        caches.host = next((h for h in self.source.hosts() if h.name == host), None)
-        name = escape(chosen.name) if chosen else ""
-        _panel(timeline).border_title = f"{name} · {'why it failed' if chosen and chosen.failure else 'start-up'}"
-        _panel(caches).border_title = f"{name} · caches"
-        timeline.redraw()
-        caches.redraw()
-
-    def _draw_log(self) -> None:
-        pane = self._base(LogPane)
-        pane.show(self.selected, self.source.log_path(self.selected) if self.selected else None)
-        panel = _panel(pane)
-        lines = self.chosen.state.log.lines if self.chosen else 0
-        panel.border_title = f"{escape(self.selected or '')} · log"
-        panel.border_subtitle = escape(f"{pane.status()} · {units.count(lines)} lines")
-
-    def _draw_wall(self) -> None:
-        sheet = self._base(Wall)
-        sheet.glances, sheet.selected = self.glances, self.selected
-        sheet.redraw()
 
     def _arrange(self) -> None:
         """Heights and hidden panels for the present size and servers."""
@@ -387,9 +332,3 @@ class HcsApp(App[None]):
 
 def _search_line() -> Input:
     return Input(placeholder="search: Enter finds, n next, N previous, Esc clears", id="search")
-
-
-def _panel(sheet: Sheet) -> Panel:
-    parent = sheet.parent
-    assert isinstance(parent, Panel)
-    return parent

@@ -36,7 +36,7 @@ _TELL = (Phase.READY, Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.LOST, 
 def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, read_only: bool = False) -> Row:
     """One row: title, servers per phase, tokens per second, hour and day, clock."""
     counts = Counter(g.phase for g in glances)
-    number = f"{len(glances)} server{'s' if len(glances) != 1 else ''}"
+    number = f"{len(glances)} server{'s' if len(glances) != 1 else ''}" if glances else ""
     left = join(
         [
             [Span(" hcs-tui", "accent bold")],
@@ -51,7 +51,7 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
     totals = _totals(speed) if speed is not None else []
     sigma = [Span("Σ ", "muted"), Span(f"{units.rate(speed)} tok/s", "text bold")] if speed is not None else []
     choices = (
-        (join([left, [Span(number, "muted")], *phases]), join([totals, clock], "   ")),
+        (join([left, [Span(number, "muted")] if number else [], *phases]), join([totals, clock], "   ")),
         (join([left, *phases]), join([totals, clock], "   ")),
         (join([left, *phases]), join([sigma, clock], "   ")),
         (join([left, *short]), join([sigma, clock], "   ")),

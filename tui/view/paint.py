@@ -1,0 +1,109 @@
+"""What the sheets of the main screen are given to draw. Each draws again only if its rows are different."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.markup import escape
+from textual.screen import Screen
+
+from tui.fleet.api import Source
+from tui.view.draw import units
+from tui.view.glance import Glance
+from tui.view.log.pane import LogPane
+from tui.view.log.wall import Wall
+from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
+from tui.view.sheet import Sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What there is to see. ``selected`` is a server's name; ``error`` is the dashboard's own."""
+
+    source: Source
+    glances: Sequence[Glance]
+    selected: str | None
+    error: str
+
+    @property
+    def chosen(self) -> Glance | None:
+        """The selected server."""
+        return next((g for g in self.glances if g.name == self.selected), None)
+
+
+def paint(screen: Screen[object], scene: Scene) -> None:
+    """Hand ``scene`` to the sheets that are shown."""
+    _head(screen, scene)
+    troubles(screen, scene)
+    if screen.has_class("wall"):
+        _wall(screen, scene)
+    else:
+        _board(screen, scene)
+        _detail(screen, scene)
+        _log(screen, scene)
+
+
+def troubles(screen: Screen[object], scene: Scene) -> None:
+    """The rows of what is wrong, as high as they are many."""
+    sheet = screen.query_one(Troubles)
+    sheet.hosts, sheet.error, sheet.now = scene.source.hosts(), scene.error, scene.source.now()
+    rows = len(sheet.rows(max(1, screen.app.size.width), 4))
+    sheet.set_class(rows > 0, "some")
+    sheet.styles.height = max(1, min(4, rows))
+    sheet.redraw()
+
+
+def _head(screen: Screen[object], scene: Scene) -> None:
+    header = screen.query_one(Header)
+    header.title, header.read_only = scene.source.title, scene.source.read_only
+    header.glances, header.now = scene.glances, scene.source.now()
+    header.redraw()
+    screen.query_one(Footer).redraw()
+
+
+def _board(screen: Screen[object], scene: Scene) -> None:
+    sheet = screen.query_one(Board)
+    sheet.glances, sheet.selected = scene.glances, scene.selected
+    sheet.redraw()
+    hidden = sheet.hidden()
+    _panel(sheet).border_subtitle = f"{hidden} more" if hidden else ""
+
+
+def _detail(screen: Screen[object], scene: Scene) -> None:
+    timeline, caches = screen.query_one(Timeline), screen.query_one(Caches)
+    chosen = scene.chosen
+    timeline.glance = caches.glance = chosen
+    host = chosen.state.info.host if chosen else None
+    caches.host = next((h for h in scene.source.hosts() if h.name == host), None)
+    why = "why it failed" if chosen and chosen.failure else "start-up"
+    _panel(timeline).border_title = _titled(chosen.name if chosen else None, why)
+    _panel(caches).border_title = _titled(chosen.name if chosen else None, "caches")
+    timeline.redraw()
+    caches.redraw()
+
+
+def _log(screen: Screen[object], scene: Scene) -> None:
+    pane = screen.query_one(LogPane)
+    pane.show(scene.selected, scene.source.log_path(scene.selected) if scene.selected else None)
+    panel = _panel(pane)
+    lines = scene.chosen.state.log.lines if scene.chosen else 0
+    panel.border_title = _titled(scene.selected, "log")
+    panel.border_subtitle = escape(f"{pane.status()} · {units.count(lines)} lines")
+
+
+def _wall(screen: Screen[object], scene: Scene) -> None:
+    sheet = screen.query_one(Wall)
+    sheet.path_of = scene.source.log_path
+    sheet.glances, sheet.selected = scene.glances, scene.selected
+    sheet.redraw()
+
+
+def _titled(server: str | None, what: str) -> str:
+    return f"{escape(server)} · {what}" if server else what
+
+
+def _panel(sheet: Sheet) -> Panel:
+    parent = sheet.parent
+    assert isinstance(parent, Panel)
+    return parent
