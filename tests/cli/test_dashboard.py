@@ -1,0 +1,66 @@
+"""``hcs-tui PROFILE`` on a real terminal: its servers are shown; a wrong one leaves nothing but its mistakes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.terminal import DEADLINE, ROOT, SCREEN_OFF, SCREEN_ON, Terminal
+
+MAIN = "from tui.cli.main import main; main()"
+Open = Callable[[str], Terminal]
+
+
+@pytest.fixture
+def hcs_tui(tmp_path: Path) -> Iterator[Open]:
+    opened: list[Terminal] = []
+
+    def start(profile: str) -> Terminal:
+        env = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
+        opened.append(Terminal([sys.executable, "-c", MAIN, profile], env))
+        return opened[-1]
+
+    yield start
+    for terminal in opened:
+        terminal.close()
+
+
+def left(terminal: Terminal) -> bytes:
+    """What stands on the terminal after the dashboard's screen was left."""
+    return terminal.output.rpartition(SCREEN_OFF)[2] if SCREEN_OFF in terminal.output else b""
+
+
+def test_the_servers_of_a_profile_and_its_warnings_at_the_end(hcs_tui: Open, tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "hosts: {box: {ssh: 'nobody@127.0.0.1:1'}}\n"
+        "defaults: {host: box, args: {model-path: /m, max-num-seqs: 1}}\n"
+        "servers: {first-seen: {port: 30000}}\n"
+    )
+    terminal = hcs_tui(str(path))
+    terminal.shows("first-seen")
+    terminal.press(b"q")
+    terminal.ended()
+    assert terminal.process.returncode == 0
+    terminal.until(lambda: b"warning: " in left(terminal))
+
+
+def test_every_mistake_of_a_wrong_profile_is_left_and_nothing_else(hcs_tui: Open, tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("servers:\n  a: {host: nowhere, port: 0}\n  b: 1\n")
+    terminal = hcs_tui(str(path))
+    terminal.ended()
+    assert terminal.process.returncode == 2
+    terminal.until(lambda: left(terminal).count(f"{path}:2: ".encode()) == 3)
+    terminal.until(lambda: left(terminal).count(f"{path}:3: ".encode()) == 1)
+    assert b"SERVERS" not in left(terminal) and b"Traceback" not in terminal.output
+
+
+def test_a_file_that_is_not_there_opens_no_screen(hcs_tui: Open) -> None:
+    terminal = hcs_tui("none.yaml")
+    terminal.shows("none.yaml: no such file")
+    assert terminal.process.wait(DEADLINE) == 2
+    assert SCREEN_ON not in terminal.output
