@@ -176,8 +176,10 @@ HOST_OOM = Failure(
     3,
     "Host memory is too small for the Mamba host pool: it wants 150.10 GB, and 48.20 GB are free.",
     (
-        "Lower --hicache-size: in this version it counts per pool, so KV and Mamba take it twice.",
-        "Or end what else holds memory on the host.",
+        "150.10 GB asked for the Mamba pool after 150.00 GB for KV, 48.2 GB left after SGLang's 10 GiB reserve: this "
+        "SGLang (0.5.12) takes --hicache-size once per pool and rank; (150.0 + 48.2) / 2 pools / 1 rank, less 0.5 GB "
+        "for rounding: --hicache-size 98 or less fits.",
+        "SGLang 0.5.17 and later divide --hicache-size between the pools instead.",
     ),
 )
 
@@ -185,8 +187,8 @@ HOST_OOM = Failure(
 def failed(name: str, place: int) -> ServerState:
     """A server whose second host pool did not fit."""
     log = LogFacts(
-        lines=640, size=120_000, version="0.5.12", stage=Stage.HOST_CACHE, stages=spans(7, 95.0), pools=POOLS,
-        failure=HOST_OOM, fatal=True, last_local=NOW - 40,
+        lines=640, size=120_000, version="0.5.12", stage=Stage.HOST_CACHE,
+        stages=spans(7, 95.0, going=20.0), pools=POOLS, failure=HOST_OOM, fatal=True, last_local=NOW - 40,
     )  # fmt: skip
     return ServerState(info(name, place), run(95.0), log, alive=False, listening="none", log_at=NOW - 40, seen_at=NOW)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -118,11 +119,36 @@ def test_the_timeline_stands_beside_the_last_one(glances: list[Glance]) -> None:
 
 def test_the_timeline_says_what_is_wrong_first(glances: list[Glance]) -> None:
     drawn = text(timeline.timeline(glances[3], 60, 12))
-    assert drawn.startswith("✖ ") and "→ Lower --hicache-size" in drawn
+    assert drawn.startswith("✖ ") and "--hicache-size 98 or less fits." in drawn
     waiting = replace(glances[2].state, log=replace(glances[2].state.log, missing_ranks=("TP3", "TP5")))
     assert "waiting for TP3, TP5" in text(timeline.timeline(glance(waiting, sources.NOW), 60, 12))
     ended = replace(glances[3].state, exit=Exit(None, "SIGKILL", True, sources.NOW))
     assert "by SIGKILL, killed by the kernel for memory" in text(timeline.timeline(glance(ended, sources.NOW), 80, 12))
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(56, 4), (36, 8), (36, 4), (36, 3)])
+def test_advice_wins_over_stages_and_cuts_are_marked(glances: list[Glance], columns: int, rows: int) -> None:
+    drawn = text(timeline.timeline(glances[3], columns, rows)).split("\n")
+    assert len(drawn) == rows and "→ --hicache-size 98 or less" in "\n".join(drawn)
+    assert drawn[-1].endswith("…") and "total" not in "\n".join(drawn)
+
+
+def test_all_of_a_failure_then_its_stages_where_there_is_room(glances: list[Glance]) -> None:
+    drawn = text(timeline.timeline(glances[3], 100, 20))
+    assert "or less fits." in drawn and "the pools instead." in drawn and "…" not in drawn and "total" in drawn
+
+
+def test_a_run_that_ended_has_an_end(glances: list[Glance]) -> None:
+    """Its last stage lasted until its end, and the total is from its start to its end."""
+    assert "?" not in (drawn := text(timeline.timeline(glances[3], 100, 20)))
+    assert re.search(r"host cache +━+ +22s", drawn) and "total        55s" in drawn
+    ended = replace(glances[3].state, exit=Exit(1, None, False, sources.NOW - 35))
+    assert "total        1m00s" in text(timeline.timeline(glance(ended, sources.NOW), 100, 20))
+
+
+def test_a_narrow_board_keeps_the_remedy(glances: list[Glance]) -> None:
+    row = text(board.board(glances, 58)).split("\n")[3]
+    assert row.endswith("… → --hicache-size 98 or less")
 
 
 def test_caches_per_kind_and_host_memory(glances: list[Glance], fleet: sources.FixedSource) -> None:

@@ -23,6 +23,7 @@ INKS: dict[Phase, str] = {
 }
 _WORD = 11  # columns of the state's word, as wide as "Mamba cache"
 _SPARK_MIN, _SPARK_MAX = 8, 40
+_WHY_MIN = 5  # columns of a failure's reason that are worth showing before its remedy
 
 
 def board(glances: Sequence[Glance], columns: int, selected: str | None = None) -> list[Row]:
@@ -73,14 +74,16 @@ def _body(glance: Glance, room: int, shown: Sequence[_Column]) -> Row:
 
 
 def _reason(glance: Glance, room: int) -> Row:
-    """Why it failed; where that is too long its middle is cut, and what to do about it stays."""
+    """Why it failed; where that is too long its middle is cut, and what to do about it stays as long as it fits."""
     what, arrow, remedy = (glance.reason or "no reason found in its log").rpartition(" → ")
     what = what or remedy
     if not arrow:
         return [Span(clip(what, room))]
     tail = f" → {remedy}"
     left = room - cell_len(tail)
-    return [Span(clip(what, left)), Span(tail, "accent")] if left >= 16 else [Span(clip(what, room))]
+    if left >= _WHY_MIN:
+        return [Span(clip(what, left)), Span(tail, "accent")]
+    return [Span(clip(tail.strip(), room), "accent")]
 
 
 def _with_marks(marks: Row, figures: Row, room: int) -> Row:

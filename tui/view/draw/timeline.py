@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.sglang.model import Exit, Phase, Stage
 from tui.view.draw import units
-from tui.view.draw.row import Row, Span, cell, fit, flow, wrap
+from tui.view.draw.row import Row, Span, cell, clip, fit, flow, width, wrap
 from tui.view.glance import STAGE_NAMES, Glance, stage_age
 
 _NAME = 11
@@ -12,15 +12,18 @@ _TIME = 6
 
 
 def timeline(glance: Glance, columns: int, rows: int) -> list[Row]:
-    """At most ``rows`` rows: what is wrong first, then the stages in the order they came."""
-    troubles = _troubles(glance, columns, max(2, rows - 3))
+    """At most ``rows`` rows: what is wrong first, then the stages in the order they came, as far as there is room.
+
+    A failure and its advice may take all rows; other troubles leave three for the stages.
+    """
+    troubles = _troubles(glance, columns, rows if glance.failure else max(2, rows - 3))
     spans = [s for s in glance.stages if s.stage is not Stage.READY]
     if not spans:
         return troubles or [[Span(_nothing(glance), "muted")]]
-    room = max(1, rows - len(troubles) - 1)
+    room = max(0, rows - len(troubles) - 1)
     hidden = max(0, len(spans) - room)
     bars = _bars(glance, columns)
-    return [*troubles, *bars[hidden : len(spans)], _total(glance, columns)][:rows]
+    return [*troubles, *bars[hidden:], _total(glance, columns)][:rows]
 
 
 def _nothing(glance: Glance) -> str:
@@ -51,7 +54,35 @@ def _bars(glance: Glance, columns: int) -> list[Row]:
 
 
 def _lasting(glance: Glance, newest: bool) -> float | None:
-    return stage_age(glance) if newest and glance.phase is Phase.STARTING else None
+    """Seconds of a stage that nothing closed: the newest one lasts until now, or lasted until the run's end."""
+    if not newest:
+        return None
+    if glance.phase is Phase.STARTING:
+        return stage_age(glance)
+    begun, ended = glance.stages[-1].start_local, _ended_local(glance)
+    return None if begun is None or ended is None else max(0.0, ended - begun)
+
+
+def _ended_local(glance: Glance) -> float | None:
+    """When a run that is over ended, by its host's clock: as its process did, else as its log did."""
+    if glance.phase not in (Phase.FAILED, Phase.STOPPED, Phase.LOST):
+        return None
+    run, end = glance.state.run, glance.state.exit
+    if run and run.utc_offset is not None and end and end.at is not None:
+        return end.at + run.utc_offset
+    return glance.state.log.last_local
+
+
+def _whole(glance: Glance) -> float:
+    """Seconds of the start-up: of one that ended before it was ready from the run's start to its end."""
+    state = glance.state
+    begun = next((s.start_local for s in glance.stages if s.start_local is not None), None)
+    ended = _ended_local(glance)
+    if begun is not None and ended is not None and not state.log.ready and state.ready_at is None:
+        return max(0.0, ended - begun)
+    told = [s.seconds for s in glance.stages if s.seconds is not None and s.stage is not Stage.READY]
+    open_last = bool(glance.stages) and glance.stages[-1].seconds is None and glance.stages[-1].stage is not Stage.READY
+    return sum(told) + ((_lasting(glance, True) or 0.0) if open_last else 0.0)
 
 
 def _stretch(seconds: float, longest: float, room: int, ink: str) -> Row:
@@ -64,9 +95,7 @@ def _stretch(seconds: float, longest: float, room: int, ink: str) -> Row:
 
 def _total(glance: Glance, columns: int) -> Row:
     state = glance.state
-    seconds = [s.seconds for s in glance.stages if s.seconds is not None and s.stage is not Stage.READY]
-    total = sum(seconds) + (_lasting(glance, True) or 0.0)
-    parts: list[Row] = [[cell("total", _NAME, "muted"), Span(f"  {units.span(total)}")]]
+    parts: list[Row] = [[cell("total", _NAME, "muted"), Span(f"  {units.span(_whole(glance))}")]]
     if state.previous_stages:
         parts.append([Span(f"last run {units.span(sum(s for _, s in state.previous_stages))}", "muted")])
     if glance.phase is Phase.STARTING and state.run:
@@ -83,13 +112,33 @@ def _total(glance: Glance, columns: int) -> Row:
 
 
 def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:
-    """Failure with what to do, how it ended, stall, ranks that others wait for, notes: wrapped, most telling first."""
+    """Failure with what to do, how it ended, stall, ranks that others wait for, notes: wrapped, most telling first.
+
+    Where ``rows`` are too few, the explanation gives way to what to do, in a few words or else as long as it is;
+    every cut shows as ``…``.
+    """
+    why, advice = _failure(glance, columns)
+    if advice and len(why) + len(advice[0]) > rows:
+        remedy = glance.reason.rpartition(" → ")[2] if " → " in glance.reason else ""
+        if remedy:
+            advice.insert(0, _paragraph(remedy, columns, "accent", "→ "))
+        why = _cut(why, max(1, rows - len(advice[0])), columns)
+    told = [*why, *(row for part in advice for row in part), *_marks(glance, columns)]
+    return _cut(told, rows, columns)
+
+
+def _failure(glance: Glance, columns: int) -> tuple[list[Row], list[list[Row]]]:
+    """The explanation's rows, and those of each advice."""
+    if not glance.failure:
+        return [], []
+    why = _paragraph(glance.failure.explanation, columns, "bad", "✖ ")
+    return why, [_paragraph(advice, columns, "text", "→ ") for advice in glance.failure.advice]
+
+
+def _marks(glance: Glance, columns: int) -> list[Row]:
+    """What is to be said beside a failure."""
     state = glance.state
     out: list[Row] = []
-    if glance.failure:
-        out += _paragraph(glance.failure.explanation, columns, "bad", "✖ ")
-        for advice in glance.failure.advice:
-            out += _paragraph(advice, columns, "text", "→ ")
     if state.exit:
         out += _paragraph(_ending(state.exit), columns, "muted", "  ")
     if glance.stalled:
@@ -100,7 +149,16 @@ def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:
         out += _paragraph(f"waiting for {', '.join(state.log.missing_ranks)}", columns, "warn", "⧖ ")
     for note in state.notes:
         out += _paragraph(note, columns, "muted", "· ")
-    return out[:rows]
+    return out
+
+
+def _cut(drawn: list[Row], rows: int, columns: int) -> list[Row]:
+    """The first ``rows`` rows; where some are left out the last one ends in ``…``."""
+    if len(drawn) <= rows or rows <= 0:
+        return drawn[: max(0, rows)]
+    *head, last = drawn[:rows]
+    mark, text = last
+    return [*head, [mark, text._replace(text=clip(f"{text.text} …", columns - width([mark])))]]
 
 
 def _ending(end: Exit) -> str:
