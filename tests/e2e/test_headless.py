@@ -95,7 +95,7 @@ def test_up_status_logs_relaunch_down(bench: Bench) -> None:
     assert (bench.folder / "logs" / "good.log").is_symlink()
 
     log = bench.run("logs", "good", "-n", "1000")
-    assert log.returncode == 0 and "ready to roll" in log.stdout
+    assert log.returncode == 0 and "ready to roll" in log.stdout and not log.stderr, log.stderr
     assert len(bench.run("logs", "good", "-n", "2").stdout.splitlines()) == 2
     assert bench.run("logs", "good", "--run", good["run"]).stdout.startswith(log.stdout[:200])
     unknown = bench.run("logs", "good", "--run", "nosuch")
@@ -204,3 +204,41 @@ def test_an_interrupt_is_130_and_leaves_the_server_running(bench: Bench) -> None
                 break
         assert program.wait(30) == 130
     assert bench.status()["good"]["phase"] == "ready"
+
+
+def test_a_wrong_change_ends_nothing(bench: Bench) -> None:
+    assert bench.run("up", "good").returncode == 0
+    run = bench.status()["good"]["run"]
+    for change in ("hicache-size", "=3", "port=1"):
+        assert bench.run("relaunch", "good", "--set", change).returncode == 2
+    assert bench.status()["good"]["run"] == run
+
+
+def test_a_failed_server_is_cured_by_its_own_advice(bench: Bench) -> None:
+    assert bench.run("up", "bad").returncode == 1
+    done = bench.run("relaunch", "bad", "--set", "hicache-size=98")
+    assert done.returncode == 0, done.stderr
+    bad = bench.status()["bad"]
+    assert bad["phase"] == "ready" and {p["gb"] for p in bad["pools"] if p["place"] == "host"} == {98.0, 98.06}
+    again = bench.run("status")
+    assert "--hicache-size 98" in again.stdout, "that it runs with other flags than the profile's is told"
+
+
+def test_status_knows_what_up_knew_by_http(tmp_path: Path) -> None:
+    (tmp_path / "model_info").write_text("{}")
+    port = free_port()
+    server = {"port": port, "cwd": str(tmp_path), "ready_by": "http", "host": "local"}
+    server["command"] = [sys.executable, "-m", "http.server", "--bind", "127.0.0.1", "{port}"]
+    profile = tmp_path / "web.yaml"
+    profile.write_text(json.dumps({"name": "web", "servers": {"web": server}}))
+    bench = Bench(tmp_path, profile)
+    try:
+        assert bench.run("up").returncode == 0
+        assert bench.status()["web"]["phase"] == "ready"
+    finally:
+        assert bench.run("down", "--grace", "0").returncode == 0
+
+
+def test_a_theme_that_is_none_is_told(bench: Bench) -> None:
+    done = bench.run("snapshot", "--out", "x.svg", "--theme", "nope")
+    assert done.returncode == 2 and "dark, light" in done.stderr

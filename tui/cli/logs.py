@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import click
 
@@ -59,9 +60,10 @@ async def _print(stream: LogStream, record: RunRecord, lines: int | None, follow
     _write(_last_lines(tail, lines, whole=start == 0))
     if follow and record.alive:
         carry = b""
-        async for data in stream.bytes(record, size):
-            whole, newline, carry = (carry + data).rpartition(b"\n")
-            _write(whole + newline)
+        async with aclosing(stream.bytes(record, size)) as chunks:
+            async for data in chunks:
+                whole, newline, carry = (carry + data).rpartition(b"\n")
+                _write(whole + newline)
         _write(carry)
 
 
@@ -77,10 +79,11 @@ def _last_lines(data: bytes, lines: int | None, *, whole: bool) -> bytes:
 async def _read(stream: LogStream, record: RunRecord, start: int, end: int) -> bytes:
     data = bytearray()
     if start < end:
-        async for chunk in stream.bytes(record, start):
-            data += chunk
-            if start + len(data) >= end:
-                break
+        async with aclosing(stream.bytes(record, start)) as chunks:
+            async for chunk in chunks:
+                data += chunk
+                if start + len(data) >= end:
+                    break
     return bytes(data[: end - start])
 
 
@@ -92,7 +95,7 @@ class LogStream:
         self._events: asyncio.Queue[LinkEvent] = asyncio.Queue()
         link.subscribe(self._events.put_nowait)
 
-    async def bytes(self, record: RunRecord, start: int) -> AsyncIterator[bytes]:
+    async def bytes(self, record: RunRecord, start: int) -> AsyncGenerator[bytes, None]:
         """The log from byte ``start`` on, until the run has ended and all of it came."""
         await self.link.follow(record.run, start)
         await self.link.watch(record.run)

@@ -49,7 +49,7 @@ async def _of_server(link: Link, profile: str, server: Server) -> list[Check]:
 
 def _memory(host: Host, servers: Sequence[Server], total_bytes: int) -> Check:
     """The host memory that all servers' flags ask for together, against what the host has at all."""
-    planned = [planned_host_gb(server.args) for server in servers]
+    planned = [planned_host_gb(server.flags) for server in servers]
     asked = sum(gb for gb in planned if gb is not None)
     total = total_bytes / 1e9
     found = f"{asked:.1f} GB of host cache asked by {len(servers)} servers, {total:.1f} GB in all"

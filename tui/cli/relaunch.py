@@ -55,9 +55,9 @@ def _change(text: str) -> tuple[str, object]:
     from ruamel.yaml.error import YAMLError
 
     flag, equals, value = text.partition("=")
-    if not flag.strip("- "):
-        fail(f"--set {text!r}: a change is FLAG=VALUE")
+    if not flag.strip("- ") or not equals:
+        fail(f"--set {text!r}: a change is FLAG=VALUE (FLAG=true for a bare flag, FLAG=null removes it)")
     try:
-        return flag, YAML(typ="safe", pure=True).load(value) if equals else True
+        return flag, YAML(typ="safe", pure=True).load(value)
     except YAMLError:
         return flag, value

@@ -17,6 +17,8 @@ from tui.fleet.outcome import decided, settled
 from tui.fleet.thread import FleetThread
 from tui.profile.model import Profile
 from tui.report.json import document
+from tui.sglang import verdict
+from tui.sglang.model import Phase
 
 _LOOK_SECONDS = 0.1
 _CONNECT_SECONDS = 30.0
@@ -32,7 +34,8 @@ def wait_for(source: FleetThread, until: str | None) -> Exit:
         case None:
             reached = True
         case "ready":
-            reached = _poll(lambda: all(decided(s) for s in source.states()), deadline)
+            _poll(lambda: all(decided(s) for s in source.states()), deadline)
+            reached = all(verdict.phase(s) is Phase.READY for s in source.states())
         case "settled":
             reached = _poll(lambda: settled(source.states(), source.now()), deadline)
         case seconds:
@@ -97,6 +100,11 @@ def command(sources: tuple[str, ...], out: Path, size: str, theme: str, view: st
         fail(f"--out {out}: the name must end in .svg, .png, .txt or .json")
     if not out.absolute().parent.is_dir():
         fail(f"--out {out}: there is no folder {out.absolute().parent}")
+    if out.suffix.lower() != ".json":
+        from tui.view.theme import theme_names
+
+        if theme not in theme_names():
+            fail(f"--theme {theme}: there are {', '.join(theme_names())}")
     if until not in (None, "ready", "settled") and not _is_seconds(until):
         fail(f"--until {until}: it takes ready, settled or a number of seconds")
     screen = _size(size)

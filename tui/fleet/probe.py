@@ -53,20 +53,23 @@ class HttpProbe:
 
     async def _ask(self) -> None:
         supervisor, port = self._supervisor, self._supervisor.server.port
-        paths = list(_READY_PATHS)
         while port is not None and wants_http(supervisor.state):
-            try:
-                answer = await supervisor.link.get(port, paths[0], headers=authorization(supervisor.server))
-            except HostError:
-                answer = None
-            if answer and answer.status == 404 and len(paths) > 1:
-                paths.pop(0)
-                continue
-            if answer:
-                ready = http.ready(paths[0], answer.status)
-                sample = await self._figures(port) if ready else None
-                supervisor.apply(HttpRead(supervisor.now, ready=ready, sample=sample))
+            ready = await self._ready(port)
+            sample = await self._figures(port) if ready else None
+            supervisor.apply(HttpRead(supervisor.now, ready=ready, sample=sample))
             await asyncio.sleep(PROBE_SECONDS)
+
+    async def _ready(self, port: int) -> bool:
+        """Whether one of the readiness paths says so; a server that still loads may know none of them."""
+        for path in _READY_PATHS:
+            try:
+                answer = await self._supervisor.link.get(port, path, headers=authorization(self._supervisor.server))
+            except HostError:
+                return False
+            ready = http.ready(path, answer.status)
+            if ready is not None:
+                return ready
+        return False
 
     async def _figures(self, port: int) -> Sample | None:
         """Live figures from the best source that the server has; rates from the counters of two readings."""
@@ -89,7 +92,7 @@ class HttpProbe:
 
 def authorization(server: Server) -> dict[str, str]:
     """The header that SGLang wants where the profile sets an API key."""
-    key = server.args.get("api-key")
+    key = server.flags.get("api-key")
     if isinstance(key, Secret):
         key = os.environ.get(key.name)
     return {"Authorization": f"Bearer {key}"} if isinstance(key, str) else {}

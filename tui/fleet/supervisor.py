@@ -13,7 +13,7 @@ from typing import Any
 from tui.fleet.api import Outcome
 from tui.fleet.history import StageHistory
 from tui.fleet.places import Places
-from tui.fleet.probe import HttpProbe, smoke_test
+from tui.fleet.probe import HttpProbe, smoke_test, wants_http
 from tui.fleet.spool import LogGapError, LogReader, run_spool
 from tui.host.api import (
     Hello,
@@ -93,7 +93,9 @@ class Supervisor:
         if self._reader is None or self._ended:
             return self._ended is None
         over = self.state.exit is not None or verdict.phase(self.state) is Phase.LOST
-        return self._reader.offset >= self._backlog and (over or self.state.listening is not None)
+        if self._reader.offset < self._backlog or not (over or self.state.listening is not None):
+            return False
+        return not wants_http(self.state) or self.state.http_ready is not None
 
     @property
     def log_path(self) -> Path | None:
@@ -181,8 +183,10 @@ class Supervisor:
     def _other_arguments(self, record: RunRecord) -> str:
         if record.digest and record.digest == self.server.digest():
             return ""
-        asked, runs = set(self.server.argv()), set(record.argv)
-        return " ".join([f"+{a}" for a in record.argv if a not in asked] + [f"-{a}" for a in asked if a not in runs])
+        asked, runs = _flags(self.server.argv()), _flags(record.argv)
+        more = [flag for flag in runs if flag not in asked]
+        less = [f"without {flag}" for flag in asked if flag not in runs]
+        return " ".join([*more, *less])
 
     async def _begin(self, record: RunRecord, hello: Hello, *, adopted: bool) -> None:
         self._forget_run()
@@ -344,6 +348,17 @@ def launch_spec(profile: str, server: Server) -> LaunchSpec:
     )
 
 
+def _flags(argv: tuple[str, ...]) -> list[str]:
+    """The words of a command line with each flag's values beside it: ``--hicache-size 150``."""
+    grouped: list[str] = []
+    for word in argv:
+        if grouped and grouped[-1].startswith("--") and not word.startswith("-"):
+            grouped[-1] += f" {word}"
+        else:
+            grouped.append(word)
+    return grouped
+
+
 def server_info(server: Server) -> ServerInfo:
     """What of a server's profile is shown and judged by."""
     return ServerInfo(
@@ -357,7 +372,7 @@ def server_info(server: Server) -> ServerInfo:
         ready_by=server.ready_by,
         ready_timeout=server.ready_timeout,
         stall_after=server.stall_after,
-        planned_host_gb=planned_host_gb(server.args),
+        planned_host_gb=planned_host_gb(server.flags),
     )
 
 

@@ -81,8 +81,13 @@ class Server(Frozen):
     @property
     def model(self) -> str | None:
         """The model's path or name, from the flags."""
-        value = self.args.get("model-path", self.args.get("model"))
+        value = self.flags.get("model-path", self.flags.get("model"))
         return value if isinstance(value, str) else None
+
+    @property
+    def flags(self) -> Mapping[str, ArgValue]:
+        """The flags that SGLang gets: ``args``, or those that a ``command`` of its own holds."""
+        return self.args if self.command is None else _flags_of(self.command)
 
     @property
     def url(self) -> str:
@@ -215,6 +220,20 @@ def _arg_scalar(value: object) -> ArgScalar:
     if isinstance(value, Mapping):
         raise ValueError("a mapping is no value of a flag; write JSON as a quoted string")
     raise ValueError(f"{type(value).__name__} is no value of a flag")
+
+
+def _flags_of(command: tuple[str, ...]) -> dict[str, ArgValue]:
+    """The ``--flag value`` words of a command line; a flag with no value is ``True``."""
+    flags: dict[str, ArgValue] = {}
+    last = ""
+    for word in command:
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            last = flag_name(name)
+            flags[last] = value if equals else True
+        elif last:
+            flags[last], last = word, ""
+    return flags
 
 
 def _without_flag(command: tuple[str, ...], flag: str) -> tuple[str, ...]:

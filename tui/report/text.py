@@ -103,8 +103,10 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def state_word(state: ServerState) -> str:
-    """The phase, or while it starts the stage; marks stand behind it as ``!``."""
+    """The phase, or while it starts the stage; ``unknown`` of a host that never answered."""
     phase = verdict.phase(state)
+    if phase is Phase.ABSENT and state.unreachable_since is not None:
+        return "unknown"
     stage = verdict.stage(state)
     return stage.value.replace("_", " ") if phase is Phase.STARTING and stage else phase.value
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui.sglang import failures
 from tui.sglang.model import Failure, FailureKind, Phase, Sample, Stage, StageSpan
@@ -99,10 +99,18 @@ def stages(state: ServerState) -> tuple[StageSpan, ...]:
     if run is None or run.utc_offset is None:
         return spans
     begun = run.started + run.utc_offset
-    rest = tuple(span for span in spans if span.stage is not Stage.LAUNCHING)
+    rest = tuple(_closed(span, state) for span in spans if span.stage is not Stage.LAUNCHING)
     first = next((span.start_local for span in rest if span.start_local is not None), None)
     seconds = None if first is None else max(0.0, round(first - begun, 3))
     return (StageSpan(Stage.LAUNCHING, begun, seconds), *rest)
+
+
+def _closed(span: StageSpan, state: ServerState) -> StageSpan:
+    """The stage in which an ended run stood last, with the time until its last line."""
+    over = state.alive is False or state.log.fatal
+    if not over or span.seconds is not None or span.start_local is None or state.log.last_local is None:
+        return span
+    return replace(span, seconds=max(0.0, round(state.log.last_local - span.start_local, 3)))
 
 
 def failure(state: ServerState) -> Failure | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from rich.style import Style
 from textual.color import Color
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 DARK = "hcs-dark"
 LIGHT = "hcs-light"
@@ -145,3 +145,8 @@ def _from_theme(theme: Theme) -> dict[str, str]:
 def theme_name(word: str) -> str:
     """``dark`` and ``light`` as our own themes; any other name as it is."""
     return {"dark": DARK, "light": LIGHT}.get(word, word)
+
+
+def theme_names() -> tuple[str, ...]:
+    """What ``--theme`` takes: dark and light first, then Textual's own."""
+    return ("dark", "light", *sorted(BUILTIN_THEMES))
