@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -157,3 +158,38 @@ def test_a_line_of_many_megabytes(end: bytes) -> None:
     assert told.size > 10_000_000
     assert told.ready == (end != b"")
     assert len(told.last_line) <= 500
+
+
+HOSTILE = (
+    b"Loading " * 8000,
+    b"1%|" * 20_000,
+    b"Capturing (" * 6000,
+    b"[2026-07-30 13:35:11 " * 3000,
+    b"server_args=ServerArgs(" + b"a='" * 20_000,
+    b"server_args={" + b"'a': {" * 10_000,
+    b"Decode batch, " + b"#a: 1" * 12_000,
+    b"Decode batch, " + b"a" * 60_000,
+    b"(pid=" * 12_000,
+    b"a | " * 15_000,
+    b'  File "' + b"/x" * 30_000 + b'", line 1, in ',
+    b"{" * 60_000,
+    b'{"log": "' + b"\\n" * 30_000 + b'"}',
+    b"\x1b[" * 30_000,
+    b"Mamba Cache is allocated. conv_state size: " + b"1" * 60_000,
+    b"TP0 " * 15_000,
+)
+
+
+@pytest.mark.parametrize("line", HOSTILE, ids=lambda line: line[:12].decode("latin-1"))
+def test_no_line_takes_long(line: bytes) -> None:
+    begun = time.process_time()
+    for prefix in (b"", b"[2026-07-30 13:35:11 TP0] "):
+        read([READY, prefix + line + b"\n"])
+        read([prefix + line + b"\n"])
+    assert time.process_time() - begun < 10  # a quadratic search takes minutes
+
+
+def test_a_failures_line_is_masked() -> None:
+    argv = b"launch_server.py: error: unrecognized arguments: --foo --api-key sq7-Ycret.v4lue\n"
+    failure = read([b"usage: launch_server.py [-h]\n" + argv]).failure
+    assert failure is not None and "--foo" in failure.line and "sq7" not in repr(failure)

@@ -16,11 +16,12 @@ from itertools import pairwise
 from tui.sglang.batch import SERIES
 from tui.sglang.kinds import is_probe
 
-# wrapper, prefix with the kind of line, the rest
+# Wrapper, prefix with the kind of line, the rest. Anchored and bounded: a long line must not be searched from each byte.
 _LINE = re.compile(
-    rb"([^\n\[]*)(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,60}\] (?:Decode batch|Prefill batch|INFO:))([^\n]*)\n"
+    rb"^([^\n\[]{0,120})(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,60}\] "
+    rb"(?:Decode batch|Prefill batch|INFO:))([^\n]*)\n",
+    re.MULTILINE,
 )
-_LONGEST = 120  # bytes of a container's or log shipper's prefix
 _TOKENS = re.compile(rb"[^#]{0,20}#new-seq: (\d{1,12}), #new-token: (\d{1,12}), #cached-token: (\d{1,12}),")
 
 
@@ -98,10 +99,8 @@ def _in_order(run: Run) -> Iterator[tuple[bytes, Run]]:
 
 
 def digest(run: Run) -> Digest | None:
-    """A run in short; ``None`` where it must be read line by line (other lines of uvicorn's, long wrappers)."""
+    """A run in short; ``None`` where it must be read line by line (other lines of uvicorn's)."""
     keys = run.keys
-    if any(run.wrappers) and max(map(len, run.wrappers)) > _LONGEST:
-        return None
     newest = dict(zip(keys, range(len(keys)), strict=True))
     result = Digest()
     access = {key for key in newest if key.endswith(b"INFO:")}

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tui.sglang import diagnosis
-from tui.sglang.args import implied_ranks, is_worker_node, parse_args
+from tui.sglang.args import implied_ranks, parse_args
 from tui.sglang.batch import Batches, is_health_check, is_warmup, values
 from tui.sglang.bulk import Run, digest, runs
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, Line, local_seconds, parse
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.mask import mask_text
-from tui.sglang.model import Failure, Progress, Stage
+from tui.sglang.model import Failure, Stage
 from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
 from tui.sglang.stages import (
@@ -34,10 +33,10 @@ from tui.sglang.stages import (
     matching,
     tells_serving,
 )
+from tui.sglang.summary import summary
 from tui.sglang.trace import EMPTY, Trace, observe
 
 BLOCK = 4 << 20  # bytes that a whole log is read in
-LAST_LINE = 500  # characters
 
 _BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d{1,12}\])?[.,] (?P<body>.*)", re.DOTALL)
 _ACCESS = re.compile(r"INFO: {1,6}\S{1,64} - \"")
@@ -81,7 +80,7 @@ class LogParser:
     unhealthy: bool = False
     last_raw: bytes = b""
     last_local: float | None = None
-    judged: tuple[object, ...] = ()
+    judged: tuple[object, ...] = ()  # what ``failure`` was worked out from
     failure: Failure | None = None
 
     def copy(self) -> LogParser:
@@ -345,77 +344,11 @@ class LogParser:
         if not self.ready and self.stages.stage is Stage.READY and _SERVED.search(line.message):
             self._ready(line.time)
 
-    # What it all says
-
     def facts(self, *, end: bool = False) -> LogFacts:
         """What has been read so far. ``end``: the log ends here, and what stands behind its last newline is a line."""
         if end:
             self.finish()
-        stages, numbers = self.stages, self.numbers
-        self.batches.settle()
-        bare = LogFacts(
-            lines=self.lines,
-            size=self.size,
-            version=numbers.version,
-            model=self.args.get("served_model_name") or self.args.get("model_path"),
-            args=self.args,
-            stage=stages.stage,
-            stages=stages.spans(),
-            missing_ranks=stages.missing,
-            progress=self._progress(),
-            pools=self.pools.all(),
-            max_total_num_tokens=numbers.max_total_num_tokens,
-            max_running_requests=numbers.max_running_requests,
-            context_len=numbers.context_len,
-            ready=self.ready,
-            ready_local=self.ready_local,
-            shutting_down=self.stopping,
-            latest=self.batches.latest(),
-            series=tuple(self.batches.series[-600:]),
-            speculative=_algorithm(self.args),
-            warnings=tuple(numbers.warnings),
-            last_line=self._last_line(),
-            last_local=self.last_local,
-            last_generate=self.batches.last_printed(),
-            life=self.size - self.probes - (0 if b"\r" in self.head else len(self.tail)),
-            retracted=numbers.retracted,
-            storage=numbers.storage,
-            unhealthy=self.unhealthy,
-            worker_node=is_worker_node(self.args),
-            recognized=self.recognized,
-        )
-        return self._judge(bare)
-
-    def _judge(self, bare: LogFacts) -> LogFacts:
-        """``bare`` with the failure, which is worked out anew only when something that it hangs on has changed."""
-        if self.trace is EMPTY:
-            return bare
-        key = (self.trace, bare.ready, bare.stage, len(bare.pools), len(bare.args))
-        if key != self.judged:
-            self.judged, self.failure = key, diagnosis.cause(self.trace, bare)
-        return replace(bare, failure=self.failure, fatal=diagnosis.fatal(self.trace))
-
-    def _progress(self) -> Progress | None:
-        """The newest bar, which stands unfinished at the end of the log until the next one overwrites it."""
-        if b"%" in self.tail and b"|" in self.tail:
-            unfinished = bar(self.tail[:400].decode("utf-8", "replace"))
-            if unfinished is not None:
-                return unfinished
-        return self.stages.progress
-
-    def _last_line(self) -> str:
-        last = self.tail if b"\r" in self.head and self.tail.strip() else self.last_raw
-        text = last.rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
-        return mask_text(text)[:LAST_LINE]
-
-
-def _masked(failure: Failure | None) -> Failure | None:
-    return failure and replace(failure, line=mask_text(failure.line))
-
-
-def _algorithm(args: MappingProxyType[str, str]) -> str | None:
-    name = args.get("speculative_algorithm")
-    return None if name in (None, "None", "") else name
+        return summary(self)
 
 
 def read(chunks: Iterable[bytes]) -> LogFacts:
