@@ -16,7 +16,7 @@ from itertools import pairwise
 from tui.sglang.batch import SERIES
 from tui.sglang.kinds import is_probe
 
-# Wrapper, prefix with the kind of line, the rest. Anchored and bounded: a long line must not be searched from each byte.
+# Wrapper, prefix with the kind of line, the rest. Anchored and bounded, or a long line is searched from each byte.
 _LINE = re.compile(
     rb"^([^\n\[]{0,120})(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,60}\] "
     rb"(?:Decode batch|Prefill batch|INFO:))([^\n]*)\n",
