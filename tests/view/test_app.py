@@ -45,6 +45,14 @@ async def until(condition: Callable[[], bool], pilot: Pilot[None], seconds: floa
             await pilot.pause(0.02)
 
 
+def said(app: HcsApp) -> str:
+    """A dialog's words on one line, without its borders, as a wrapped text reads."""
+    box = app.screen.query_one(".dialog").region
+    lines = screen_text(app).split("\n")[box.y : box.bottom]
+    inside = " ".join(line[box.x : box.right] for line in lines)
+    return " ".join(re.sub("[│▐▁▂▃▄▅▆▇█]", " ", inside).split())
+
+
 async def test_selection_by_arrows_letters_digits_and_mouse(source: FixedSource) -> None:
     async with running(source) as (app, pilot):
         assert app.selected == "gpu0"
@@ -77,7 +85,7 @@ async def test_reconnect_names_the_host(source: FixedSource) -> None:
 async def test_kill_asks_and_names_what_ends(source: FixedSource) -> None:
     async with running(source) as (app, pilot):
         await pilot.press("K")
-        text = screen_text(app)
+        text = said(app)
         assert "Kill gpu0?" in text and "gpu0 on box, ready for 1h02" in text and "48 running requests are lost" in text
         await pilot.press("y")
         assert source.acted == [Kill("gpu0")]
@@ -117,6 +125,79 @@ async def test_read_only_changes_nothing(source: FixedSource) -> None:
         assert "read-only" in text and "K kill" not in text
         await pilot.press("t")
         assert source.acted == [SmokeTest("gpu0")]
+
+
+async def test_what_is_off_says_so(source: FixedSource) -> None:
+    source.read_only = True
+    for key in "lRK":
+        async with running(source) as (app, pilot):
+            await pilot.press(key)
+            await pilot.pause()
+            assert "read-only: nothing is launched or ended" in screen_text(app)
+    source.servers = tuple(replace(state, run=None) for state in source.servers)
+    for key in "lRKt":
+        async with running(source) as (app, pilot):
+            await pilot.press(key)
+            await pilot.pause()
+            assert "a saved log: nothing runs behind it" in screen_text(app)
+    assert source.acted == []
+
+
+async def test_killing_what_is_over_or_never_was(source: FixedSource) -> None:
+    async with running(source, size=(60, 20)) as (app, pilot):
+        await pilot.press("4", "K")
+        text = said(app)
+        assert "gpu3 on box is failed already. What is left of it, if anything, will be ended." in text
+        await pilot.press("escape")
+        source.change("gpu1", run=None, log=type(source.servers[1].log)())
+        app.look()
+        await pilot.press("2", "K")
+        await pilot.pause()
+        assert not isinstance(app.screen, Confirm) and "gpu1 does not run" in screen_text(app)
+        assert source.acted == []
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+async def test_dialogs_are_wrapped(source: FixedSource, columns: int) -> None:
+    async with running(source, size=(columns, 60)) as (app, pilot):
+        await pilot.press("K")
+        await pilot.pause()
+        told = said(app)
+        assert "gpu0 on box, ready for 1h02, will be ended. Its 48 running requests are lost." in told
+        await pilot.press("escape", "question_mark")
+        await pilot.pause()
+        told = said(app)
+        assert "End the selected server, prove it gone, launch it again" in told
+        assert "Select a server by its place" in told
+
+
+async def test_ctrl_c_says_how_to_leave(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert "q quits; servers run on" in screen_text(app)
+
+
+async def test_an_action_that_cannot_be_is_announced_by_its_outcome_alone(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("1", "l", "3", "t")
+        await pilot.pause()
+        text = screen_text(app)
+        assert source.acted == [Launch("gpu0"), SmokeTest("gpu2")]
+        assert "launching gpu0" not in text and "testing gpu2" not in text
+        await pilot.press("4", "l")
+        await pilot.pause()
+        assert "launching gpu3" in screen_text(app)
+
+
+async def test_zoom_from_the_board_shows_the_log(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        await pilot.press("z")
+        await pilot.pause()
+        assert "SERVERS" not in screen_text(app) and screen_text(app).count("Decode batch") >= 30
+        await pilot.press("z")
+        await pilot.pause()
+        assert "SERVERS" in screen_text(app)
 
 
 async def test_what_became_of_an_action_is_said(source: FixedSource) -> None:
@@ -253,7 +334,7 @@ async def test_help_lists_every_action(source: FixedSource) -> None:
         await pilot.press("question_mark")
         await pilot.pause()
         assert isinstance(app.screen, Help)
-        text = screen_text(app)
+        text = said(app)
         assert all(act.help in text for act in ACTS)
         await pilot.press("escape")
         assert not isinstance(app.screen, Help)

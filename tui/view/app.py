@@ -15,6 +15,7 @@ from textual.notifications import SeverityLevel
 from textual.widgets import Input
 
 from tui.fleet.api import Action, Kill, Launch, Reconnect, Relaunch, SmokeTest, Source
+from tui.sglang import verdict
 from tui.sglang.model import Phase
 from tui.view import actions, layout, paint
 from tui.view.glance import Glance, glance
@@ -29,7 +30,6 @@ from tui.view.theme import THEMES, theme_name
 _LOG_FPS = 30
 _EVERY = 3
 """Every third frame of the focused log, the rest is looked at too: ten times a second."""
-_ALIVE = (Phase.STARTING, Phase.READY, Phase.STOPPING)
 
 
 def _commands() -> type[Provider]:
@@ -177,10 +177,6 @@ class HcsApp(App[None]):
 
     # what the user does
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        known = actions.BY_ID.get(action)
-        return not (known and known.changes and self.source.read_only)
-
     def on_sheet_clicked(self, message: Sheet.Clicked) -> None:
         kind, _, name = message.action.partition(":")
         if kind == "select":
@@ -211,8 +207,8 @@ class HcsApp(App[None]):
             self.select(self.glances[place - 1].name)
 
     def action_launch(self) -> None:
-        if self.chosen:
-            self._send(Launch(self.chosen.name), f"launching {self.chosen.name}")
+        if self.chosen and not self._refused():
+            self._send(Launch(self.chosen.name), "" if self.chosen.runs else f"launching {self.chosen.name}")
 
     def action_relaunch(self) -> None:
         self._ask_to_end("Relaunch", "ended and launched again", lambda name: Relaunch(name))
@@ -224,25 +220,36 @@ class HcsApp(App[None]):
         from tui.view.screens.confirm import Confirm, question
 
         chosen = self.chosen
-        if chosen is None:
+        if chosen is None or self._refused():
             return
 
         def answered(yes: bool | None) -> None:
             if yes:
                 self._send(make(chosen.name), f"{verb.lower()} {chosen.name}")
 
-        if chosen.phase not in _ALIVE and verb == "Relaunch":
+        if not chosen.runs and verb == "Relaunch":
             answered(True)
+            return
+        if chosen.state.run is None:
+            self.notify(f"{chosen.name} does not run", markup=False)
             return
         self.push_screen(Confirm(f"{verb} {chosen.name}?", question(chosen, becomes), verb, "Leave it"), answered)
 
     def action_smoke_test(self) -> None:
-        if self.chosen:
-            self._send(SmokeTest(self.chosen.name), f"testing {self.chosen.name}")
+        chosen = self.chosen
+        if chosen and not (verdict.saved(chosen.state) and self._refused()):
+            self._send(SmokeTest(chosen.name), f"testing {chosen.name}" if chosen.phase is Phase.READY else "")
 
     def action_reconnect(self) -> None:
         if self.chosen and self.chosen.state.info.host:
             self._send(Reconnect(self.chosen.state.info.host), "")
+
+    def _refused(self) -> bool:
+        """Whether nothing may be changed here; then it says so."""
+        if self.source.read_only:
+            saved = self.chosen is not None and verdict.saved(self.chosen.state)
+            self.notify("a saved log: nothing runs behind it" if saved else "read-only: nothing is launched or ended")
+        return self.source.read_only
 
     def _send(self, action: Action, saying: str) -> None:
         if saying:
@@ -322,8 +329,12 @@ class HcsApp(App[None]):
         self.query_one(Board).focus()
         self.call_after_refresh(self.draw)
 
+    def action_help_quit(self) -> None:
+        """Ctrl+C, which Textual gives to copying."""
+        self.notify("q quits" if self.source.read_only else "q quits; servers run on")
+
     async def action_quit(self) -> None:
-        running = [g.name for g in self.glances if g.phase in _ALIVE]
+        running = [g.name for g in self.glances if g.runs]
         if running and not self.source.read_only:
             self.exit(message=f"{', '.join(running)}: running on. hcs-tui down ends them.")
         else:

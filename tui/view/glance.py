@@ -59,6 +59,11 @@ class Glance:
         return self.state.info.name
 
     @property
+    def runs(self) -> bool:
+        """Whether there is a server to end: one that starts, serves or is ending."""
+        return self.phase in (Phase.STARTING, Phase.READY, Phase.STOPPING)
+
+    @property
     def local_now(self) -> float | None:
         """The host's wall clock now, where its offset is known; else the log's newest time."""
         run = self.state.run

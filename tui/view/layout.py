@@ -56,16 +56,18 @@ def arrange(screen: Screen[object], columns: int, rows: int, glances: Sequence[G
 
 
 def toggle_zoom(screen: Screen[object]) -> None:
-    """Show the focused panel alone, or all again."""
+    """Show the focused panel alone, or all again. The board has little to show alone: the log stands for it."""
     if screen.has_class("zoom"):
         leave_zoom(screen)
         return
     focused = screen.focused
     panel = next((p for p in focused.ancestors if isinstance(p, Panel)), None) if focused else None
-    if panel is not None:
-        screen.add_class("zoom")
-        panel.add_class("zoomed")
-        panel.parent.set_class(panel.parent.id == "detail", "zoomed") if panel.parent else None
+    if panel is None or panel.id == "board-panel":
+        panel = screen.query_one("#log-panel", Panel)
+        panel.sheet.focus()
+    screen.add_class("zoom")
+    panel.add_class("zoomed")
+    panel.parent.set_class(panel.parent.id == "detail", "zoomed") if panel.parent else None
 
 
 def leave_zoom(screen: Screen[object]) -> None:

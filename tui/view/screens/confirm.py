@@ -15,16 +15,16 @@ from tui.view.glance import Glance
 
 
 def question(chosen: Glance, becomes: str) -> str:
-    """What is about to end: server, host, uptime, and what that costs."""
+    """What is about to end: server, host, uptime, and what that costs. Of one that is over: what is left of it."""
     where = f" on {chosen.state.info.host}" if chosen.state.info.host else ""
-    up = (
-        f", {chosen.phase.value} for {units.span(chosen.uptime)}"
-        if chosen.uptime is not None
-        else f", {chosen.phase.value}"
-    )
+    if not chosen.runs:
+        left = chosen.state.exit.left if chosen.state.exit else ()
+        known = f" ({len(left)} process{'es' if len(left) != 1 else ''})" if left else ", if anything,"
+        return f"{chosen.name}{where} is {chosen.phase.value} already. What is left of it{known} will be {becomes}."
+    up = f" for {units.span(chosen.uptime)}" if chosen.uptime is not None else ""
     running = chosen.sample.running if chosen.sample else None
     lost = f" Its {running} running request{'s are' if running != 1 else ' is'} lost." if running else ""
-    return f"{chosen.name}{where}{up}, will be {becomes}.{lost}"
+    return f"{chosen.name}{where}, {chosen.phase.value}{up}, will be {becomes}.{lost}"
 
 
 class Confirm(ModalScreen[bool]):
@@ -41,9 +41,9 @@ class Confirm(ModalScreen[bool]):
         self._title, self._text, self._yes, self._no = title, text, yes, no
 
     def compose(self) -> ComposeResult:
-        with Container(classes="dialog") as dialog:
+        with Container(classes="dialog question") as dialog:
             dialog.border_title = self._title
-            yield Static(self._text, markup=False)
+            yield Static(self._text, markup=False, classes="text")
             with Container(classes="buttons"):
                 yield Button(self._no, id="no")
                 yield Button(f"{self._yes} (y)", id="yes")

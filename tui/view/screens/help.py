@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
@@ -13,6 +14,13 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.view.actions import ACTS
+from tui.view.draw.row import Span, flow, plain, wrap
+from tui.view.glance import GLYPHS
+
+_INDENT = 9  # columns of a key, and of what stands below it
+_MARKS = [
+    [Span(mark)] for mark in (*(f"{GLYPHS[phase]} {phase.value}" for phase in GLYPHS), "⚠ stalled or unreachable")
+]
 
 
 class Help(ModalScreen[None]):
@@ -21,21 +29,27 @@ class Help(ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q", "dismiss", "close")]
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll(classes="dialog") as dialog:
+        with VerticalScroll(classes="dialog keys") as dialog:
             dialog.border_title = "Keys"
-            dialog.border_subtitle = "Esc closes"
-            yield Static(help_text())
+            dialog.border_subtitle = "↑↓ scroll · Esc closes"
+            yield _Keys(classes="text")
 
 
-def help_text() -> Content:
-    """The table of actions as text."""
+class _Keys(Static):
+    """The table, wrapped to its own width."""
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.update(help_text(event.size.width))
+
+
+def help_text(columns: int) -> Content:
+    """The table of actions as text of at most ``columns``."""
     parts: list[Content] = []
     for group, acts in groupby(ACTS, key=lambda act: act.group):
         parts.append(Content.styled(f"{group}\n", "bold $accent"))
         for act in acts:
-            parts += [Content.styled(f"  {act.key:<6}", "bold $hcs-key"), Content(f" {act.help}\n")]
+            first, *more = wrap(act.help, max(8, columns - _INDENT))
+            parts += [Content.styled(f"  {act.key:<{_INDENT - 3}}", "bold $hcs-key"), Content(f" {first}\n")]
+            parts += [Content(f"{'':{_INDENT}}{line}\n") for line in more]
         parts.append(Content("\n"))
-    parts.append(
-        Content("● ready  ◐ starting  ✖ failed  ◑ stopping  ◌ stopped  ○ absent  ? lost  ⚠ stalled or unreachable")
-    )
-    return Content("").join(parts)
+    return Content("").join([*parts, Content("\n".join(plain([row]) for row in flow(_MARKS, max(8, columns))))])

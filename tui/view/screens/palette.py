@@ -33,7 +33,7 @@ class Commands(Provider):
     def _all(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         app = cast("HcsApp", self.app)
         for act in ACTS:
-            if act.palette and app.check_action(act.id, ()):
+            if act.palette and not (act.changes and app.source.read_only):
                 yield f"{act.name}  ({act.key})", act.help, partial(app.run_action, act.id)
         for glance in app.glances:
             yield (
