@@ -321,17 +321,15 @@ class LogParser:
             self.probes += len(line.raw) + 1
             return
         started = self.stages.stage is not None
-        if not self.ready and (decode or not is_warmup(found)) and (not started or self._serves(found)):
+        # Where the start is in the log, requests may be let in before the ready line: only decoding several proves more
+        several = found.get("running", 0) > 1 or found.get("queued", 0) > 0
+        if not self.ready and ((decode and several) or not (started or (not decode and is_warmup(found)))):
             self._ready(line.time)
         elif not self.ready and not decode:
             self.stages.main_reached(Stage.WARMUP, line.time)
         self.unhealthy = False
         self.batches.take(decode, line.ranks.encode(), line.time, found)
         self._living(line)
-
-    def _serves(self, values: dict[str, float]) -> bool:
-        """Whether a batch line is more than the warm-up of a server whose start the log shows."""
-        return values.get("running", 0) > 1 or values.get("queued", 0) > 0 or values.get("new_token", 0) > 4096
 
     def _access(self, line: Line) -> None:
         """A request was answered. Where the log shows no start, that alone says how far the server is."""
