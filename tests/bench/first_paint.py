@@ -1,6 +1,6 @@
 """How soon a person sees the dashboard: from the start of ``hcs-tui PROFILE`` to its first paint, and to the servers.
 
-The first paint is the frame with the profile's name; the profile is read behind it, and the paint of its servers follows.
+The first paint is the frame with the profile's name; the profile is read behind it, and its servers are painted then.
 
 On a real pty, as a terminal would run it; nothing is injected. The host of the profile is a port of this machine where
 nobody listens: no paint waits for a host. Prints medians of several runs.

@@ -73,7 +73,8 @@ async def kill_in_backfill(host: HostOf) -> float:
     async with opened(host) as link:
         held: list[LogBytes] = []
         link.subscribe(lambda event: held.append(event) if isinstance(event, LogBytes) else None)
-        code = "import sys, time\nfor _ in range(256): sys.stdout.write('x' * (1 << 22))\nprint(flush=True); time.sleep(600)"
+        flood = "for _ in range(256): sys.stdout.write('x' * (1 << 22))"
+        code = f"import sys, time\n{flood}\nprint(flush=True); time.sleep(600)"
         run = await link.launch(python(code, server="flood"))
         while (await link.runs(None, "flood"))[0].log_size != (1 << 30) + 1:
             await asyncio.sleep(0.1)

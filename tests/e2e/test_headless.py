@@ -242,3 +242,42 @@ def test_status_knows_what_up_knew_by_http(tmp_path: Path) -> None:
 def test_a_theme_that_is_none_is_told(bench: Bench) -> None:
     done = bench.run("snapshot", "--out", "x.svg", "--theme", "nope")
     assert done.returncode == 2 and "dark, light" in done.stderr
+
+
+def test_no_number_of_seconds(bench: Bench) -> None:
+    for words in (("up", "--timeout", "nan"), ("down", "--grace", "inf")):
+        done = bench.run(*words)
+        assert done.returncode == 2 and "no number of seconds" in done.stderr
+
+
+def test_a_side_that_cannot_be_written_still_works(bench: Bench) -> None:
+    (bench.folder / "side").write_text("a file where the spool's folder should be")
+    done = bench.run("up", "good")
+    assert done.returncode == 0 and "not kept on this side" in done.stderr, done.stderr
+
+
+def test_a_stop_by_somebody_else_is_no_failure(bench: Bench) -> None:
+    environ = {**os.environ, "HCS_HOME": str(bench.folder / "other side"), "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-m", "tui", "up", str(bench.profile), "good", "--json", "--stay"]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environ) as program:
+        assert program.stdout
+        told = []
+        for event in map(json.loads, program.stdout):
+            told.append(event["event"])
+            if event["event"] == "summary":
+                assert bench.run("down", "good").returncode == 0
+            if event["event"] in ("stopped", "failed"):
+                break
+        program.send_signal(signal.SIGINT)
+        program.wait(30)
+    assert told[-1] == "stopped", told
+
+
+def test_of_two_launches_at_once_one_wins_and_both_wait(bench: Bench) -> None:
+    environ = {**os.environ, "HCS_HOME": str(bench.folder / "other side"), "PYTHONPATH": str(ROOT)}
+    line = [sys.executable, "-m", "tui", "up", str(bench.profile), "good", "--json"]
+    both = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True, env=environ) for _ in range(2)]
+    texts = [program.communicate(timeout=60)[0] for program in both]
+    assert [program.returncode for program in both] == [0, 0], texts
+    runs = {json.loads(text.splitlines()[-1])["servers"][0]["run"] for text in texts}
+    assert len(runs) == 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 import stat
 from pathlib import Path
 
 import pytest
 
-from tui.fleet.spool import LogGapError, LogReader, run_spool
+from tui.fleet.spool import LogGapError, LogReader, run_spool, spooled_reader
 
 LOG = b"".join(b"[2026-11-30 10:00:%02d] line %d\n" % (n % 60, n) for n in range(5000))
 
@@ -60,3 +62,28 @@ def test_no_name_leaves_the_folder(tmp_path: Path, name: str) -> None:
     assert path.resolve().is_relative_to(tmp_path.resolve())
     assert len(path.relative_to(tmp_path).parts) == 3
     assert run_spool(tmp_path, "p", "s", name) != run_spool(tmp_path, "p", "s", name + "x")
+
+
+def test_a_spool_that_cannot_be_written_hides_no_log(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    nowhere = spooled_reader(tmp_path / "file", "dflash", "gpu0", "run1")
+    directory = LogReader(tmp_path)
+    for log in (nowhere, directory):
+        assert log.open() is None
+        facts = log.feed(0, LOG)
+        assert facts is not None and facts.lines == 5000
+        assert "not kept on this side" in log.trouble and str(tmp_path) in log.trouble
+
+
+def test_a_disk_that_fills_up_hides_no_log(tmp_path: Path) -> None:
+    log = reader(tmp_path / "a.log")
+    log.feed(0, LOG[:1000])
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    former = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+        facts = log.feed(1000, LOG[1000:])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, former)
+    assert facts is not None and facts.lines == 5000 and "file too large" in log.trouble

@@ -28,8 +28,14 @@ def show(source: Source) -> Exit:
     require_terminal()
     from tui.view.app import HcsApp
 
-    HcsApp(source).run()
-    return Exit.OK
+    app = HcsApp(source)
+    app.run()
+    return _ending(app)
+
+
+def _ending(app: HcsApp) -> Exit:
+    """A dashboard that crashed has told it on the terminal."""
+    return Exit.INTERNAL if app.return_code else Exit.OK
 
 
 def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = False, launch: bool = False) -> Exit:
@@ -52,7 +58,7 @@ def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = F
         app.run()
     finally:
         live.end()
-    return Exit.OK
+    return _ending(app)
 
 
 @dataclass

@@ -12,7 +12,7 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import narrate
+from tui.cli.options import Seconds, narrate
 from tui.demo.host import DemoHost, serve
 from tui.profile.load import load
 from tui.profile.model import Profile
@@ -28,7 +28,7 @@ def running_demo(servers: int = 4) -> Iterator[Profile]:
 
 @click.command("demo")
 @click.option("--servers", default=4, type=click.IntRange(1, 64), show_default=True, help="How many servers.")
-@click.option("--headless", type=click.FloatRange(min=1), metavar="SECONDS", help="No screen: settle within SECONDS.")
+@click.option("--headless", type=Seconds(min=1), metavar="SECONDS", help="No screen: settle within SECONDS.")
 @click.option("--serve", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 def command(servers: int, headless: float | None, folder: Path | None) -> Exit:
     """Open the dashboard on an embedded SSH host with simulated servers; nothing else is needed.

@@ -9,7 +9,7 @@ import click
 
 from tui.cli.exits import Exit
 from tui.cli.launching import summarise
-from tui.cli.options import json_option, open_profile, profile_argument, servers_argument
+from tui.cli.options import Seconds, json_option, open_profile, profile_argument, servers_argument
 from tui.cli.session import Narrator, host_exit, open_fleet
 from tui.fleet.api import Kill
 from tui.profile.model import Profile, Server
@@ -35,9 +35,7 @@ async def down(profile: Profile, servers: Sequence[Server], grace: float | None,
 @click.command("down")
 @profile_argument
 @servers_argument
-@click.option(
-    "--grace", type=click.FloatRange(min=0), metavar="S", help="Seconds before SIGKILL [profile: stop_grace]."
-)
+@click.option("--grace", type=Seconds(min=0), metavar="S", help="Seconds before SIGKILL [profile: stop_grace].")
 @json_option
 def command(profile: str, servers: tuple[str, ...], grace: float | None, as_json: bool) -> Exit:
     """End servers, and prove that nothing of them is left."""

@@ -16,10 +16,10 @@ from tui.fleet.outcome import decided, settled
 from tui.profile.model import Profile, Server
 from tui.report.events import heartbeat_text, json_line
 from tui.report.json import report
-from tui.report.safe import safe
 from tui.report.text import status_table
 from tui.sglang import verdict
 from tui.sglang.model import Phase
+from tui.sglang.safe import safe
 
 _HEARTBEAT_SECONDS = 30.0
 

@@ -51,8 +51,8 @@ def command(log: str, as_json: bool) -> Exit:
 
         print_json(report(state, at))
     else:
-        from tui.report.safe import safe
         from tui.report.server import server_text
+        from tui.sglang.safe import safe
 
         click.echo(safe(server_text(state, at)))
     return CODES.get(verdict.phase(state), Exit.UNDECIDED)

@@ -10,7 +10,7 @@ import click
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.launching import launch_and_wait, summarise
-from tui.cli.options import json_option, open_profile, profile_argument
+from tui.cli.options import Seconds, json_option, open_profile, profile_argument
 from tui.cli.session import Narrator, open_fleet
 from tui.fleet.api import Relaunch
 from tui.profile.model import Profile, Server
@@ -32,7 +32,7 @@ async def relaunch(
 @profile_argument
 @click.argument("servers", metavar="SERVER...", nargs=-1, required=True)
 @click.option("--set", "changes", multiple=True, metavar="FLAG=VALUE", help="A flag to change; FLAG=null removes it.")
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="S", help="Seconds to wait [profile: ready_timeout].")
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait [profile: ready_timeout].")
 @json_option
 def command(
     profile: str, servers: tuple[str, ...], changes: tuple[str, ...], timeout: float | None, as_json: bool

@@ -15,8 +15,8 @@ from tui.cli.session import host_exit, open_fleet
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.json import document
-from tui.report.safe import safe
 from tui.report.text import status_table
+from tui.sglang.safe import safe
 
 _WATCH_SECONDS = 1.0
 

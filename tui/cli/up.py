@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, open_profile, profile_argument, servers_argument
+from tui.cli.options import Seconds, json_option, open_profile, profile_argument, servers_argument
 
 
 @click.command("up")
 @profile_argument
 @servers_argument
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="S", help="Seconds to wait [profile: ready_timeout].")
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait [profile: ready_timeout].")
 @json_option
 @click.option("--dry-run", "dry", is_flag=True, help="Show what would be launched, and contact nothing.")
 @click.option("--stay", is_flag=True, help="Watch on, and apply restart policies, until interrupted.")

@@ -18,6 +18,16 @@ _STEP = 64 * 1024
 _KEPT_RUNS = 5
 
 
+def spooled_reader(root: Path, profile: str, server: str, run: str) -> LogReader:
+    """The reader of a run's log; without a spool where its folder cannot be made."""
+    try:
+        return LogReader(run_spool(root, profile, server, run))
+    except OSError as error:
+        reader = LogReader(None)
+        reader.trouble = f"its log is not kept on this side: {error.filename}: {(error.strerror or str(error)).lower()}"
+        return reader
+
+
 def run_spool(root: Path, profile: str, server: str, run: str) -> Path:
     """The spool file of a run; its folders are made with mode 0700, and the oldest runs' files are dropped."""
     folder = root / _plain(profile) / _plain(server)
@@ -40,16 +50,22 @@ def _plain(name: str) -> str:
 class LogReader:
     """Spools one run's log and reads it: bytes in, facts out. ``offset`` is the next byte wanted from the host."""
 
-    path: Path
+    path: Path | None
     offset: int = 0
+    trouble: str = ""  # why the spool cannot be written; the log is read all the same
     _fd: int = field(default=-1, repr=False)
     _parser: LogParser = field(default_factory=LogParser, repr=False)
 
     def open(self) -> LogFacts | None:
         """Read what an earlier session spooled of this run; ``None`` when there is nothing."""
-        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        while data := os.pread(self._fd, _STEP, self.offset):
-            self._read(data)
+        if self.path is None:
+            return None
+        try:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            while data := os.pread(self._fd, _STEP, self.offset):
+                self._read(data)
+        except OSError as error:
+            self._give_up(error)
         return self._parser.facts() if self.offset else None
 
     def feed(self, offset: int, data: bytes) -> LogFacts | None:
@@ -73,9 +89,17 @@ class LogReader:
 
     def _write(self, data: bytes) -> None:
         view, at = memoryview(data), self.offset
-        while view:
-            done = os.pwrite(self._fd, view, at)
-            view, at = view[done:], at + done
+        try:
+            while view and self._fd >= 0:
+                done = os.pwrite(self._fd, view, at)
+                view, at = view[done:], at + done
+        except OSError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: OSError) -> None:
+        """Go on without the spool: a full disk here must not hide what a server does there."""
+        self.trouble = f"its log is not kept on this side: {self.path}: {(error.strerror or str(error)).lower()}"
+        self.close()
 
     def _read(self, data: bytes) -> None:
         self.offset += len(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import os
 import socket
@@ -14,7 +15,7 @@ from tui.fleet.api import Outcome
 from tui.fleet.history import StageHistory
 from tui.fleet.places import Places
 from tui.fleet.probe import HttpProbe, smoke_test, wants_http
-from tui.fleet.spool import LogGapError, LogReader, run_spool
+from tui.fleet.spool import LogGapError, LogReader, spooled_reader
 from tui.host.api import (
     Hello,
     HostError,
@@ -132,6 +133,7 @@ class Supervisor:
             facts = self._reader.feed(event.offset, event.data)
             if facts is not None:
                 self.apply(LogRead(self.now, facts))
+            self._note_trouble()
             self._end_if_drained()
         except LogGapError as gap:
             self._later(self.link.follow(event.run, gap.have, event.inode))
@@ -167,8 +169,18 @@ class Supervisor:
             self._drain.cancel()
             self._drain = None
         if ended:
-            self.apply(Exited(self.now, run_exit(ended.exit)) if ended.exit else Vanished(self.now))
             self._probe.stop()
+            self._later(self._conclude(ended))
+
+    async def _conclude(self, ended: RunEnded) -> None:
+        """Say the end; first ask whether somebody else asked for it, which would make it no failure."""
+        if self.state.stop_asked is None:
+            with contextlib.suppress(HostError):
+                for record in await self.link.runs(self.profile, self.server.name):
+                    if record.run == ended.run and record.stop_asked and self.follows(ended.run):
+                        self.apply(StopAsked(record.stop_asked))
+        if self.follows(ended.run):
+            self.apply(Exited(self.now, run_exit(ended.exit)) if ended.exit else Vanished(self.now))
 
     async def adopt(self, record: RunRecord, hello: Hello) -> None:
         """Take over a run found on the host, alive or ended, with its whole log."""
@@ -200,7 +212,7 @@ class Supervisor:
             utc_offset=hello.utc_offset,
             adopted=adopted,
         )
-        reader = LogReader(run_spool(self._places.spool, self.profile, self.server.name, record.run))
+        reader = spooled_reader(self._places.spool, self.profile, self.server.name, record.run)
         spooled = reader.open()
         self._reader, self._backlog = reader, record.log_size or 0
         self.apply(Launched(self.now, run, self._history.load()))
@@ -208,6 +220,7 @@ class Supervisor:
             self.apply(StopAsked(record.stop_asked))
         if spooled is not None:
             self.apply(LogRead(self.now, spooled))
+        self._note_trouble()
         if record.alive:
             self.apply(Watched(self.now, alive=True))
         await self.link.follow(record.run, reader.offset)
@@ -274,6 +287,8 @@ class Supervisor:
             record = await self.link.launch(self._spec())
         except HostError as error:
             if error.kind is HostErrorKind.REFUSED:
+                if await self._adopt_winner(hello):
+                    return Outcome(True, f"{self.server.name}: {error.message}", {"already": True})
                 self._forget_run()
                 failure = Failure(
                     FailureKind(error.failure), "", 0, error.message, (error.remedy,) if error.remedy else ()
@@ -282,6 +297,14 @@ class Supervisor:
             raise
         await self._begin(record, hello, adopted=False)
         return Outcome(True, f"{self.server.name} launched: pid {record.pid}", {"run": record.run, "pid": record.pid})
+
+    async def _adopt_winner(self, hello: Hello) -> bool:
+        """Whether the launch was refused because somebody else's won: then that run is taken over."""
+        for record in await self.link.runs(self.profile, self.server.name):
+            if record.alive:
+                await self.adopt(record, hello)
+                return True
+        return False
 
     async def _relaunch(self, hello: Hello, server: Server) -> Outcome:
         if self.running:
@@ -303,6 +326,10 @@ class Supervisor:
         return launch_spec(self.profile, self.server)
 
     # Small things
+
+    def _note_trouble(self) -> None:
+        if self._reader and self._reader.trouble and self._reader.trouble not in self.state.notes:
+            self.apply(Noted(self.now, self._reader.trouble))
 
     def _remember_stages(self) -> None:
         stages = tuple((s.stage.value, s.seconds) for s in verdict.stages(self.state) if s.seconds is not None)

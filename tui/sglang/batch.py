@@ -87,12 +87,18 @@ def values(decode: bool, body: bytes) -> dict[str, float]:
     if found is None:
         return pairs(body)
     names = _DECODED if decode else _PREFILLED
-    return {name: float(value) for name, value in zip(names, found.groups(), strict=True) if value is not None}
+    return _numbers(zip(names, found.groups(), strict=True))
 
 
 def pairs(body: bytes) -> dict[str, float]:
     """The known fields of a batch line, by our names."""
-    return {name: float(value) for key, value in _PAIR.findall(body) if (name := _FIELDS.get(key.lstrip())) is not None}
+    return _numbers((_FIELDS.get(key.lstrip()), value) for key, value in _PAIR.findall(body))
+
+
+def _numbers(told: Iterable[tuple[str | None, bytes | None]]) -> dict[str, float]:
+    """Known fields as numbers; what no server can mean (nan, more than 10^15) is left out."""
+    found = ((name, float(value)) for name, value in told if name is not None and value is not None)
+    return {name: number for name, number in found if abs(number) < 1e15}
 
 
 def is_warmup(values: Mapping[str, float]) -> bool:

@@ -11,6 +11,7 @@ from tui.sglang.args import is_worker_node
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.mask import mask_text
 from tui.sglang.model import Failure, Progress
+from tui.sglang.safe import safe
 from tui.sglang.stages import bar
 from tui.sglang.trace import EMPTY
 
@@ -84,7 +85,7 @@ def _progress(parser: LogParser) -> Progress | None:
 def _last_line(parser: LogParser) -> str:
     """The newest line that is no probe's; of a bar, what it shows now."""
     last = parser.tail if b"\r" in parser.head and parser.tail.strip() else parser.last_raw
-    text = last.rsplit(b"\r", 1)[-1].decode("utf-8", "replace").strip()
+    text = safe(last.rsplit(b"\r", 1)[-1].decode("utf-8", "replace")).strip()
     return mask_text(text)[:LAST_LINE]
 
 

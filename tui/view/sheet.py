@@ -12,6 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tui.sglang.safe import safe
 from tui.view.draw.row import Row, Span
 from tui.view.theme import Inks
 
@@ -90,7 +91,7 @@ class Sheet(Widget, can_focus=False):
 
 def strip(row: Iterable[Span], columns: int, inks: Inks) -> Strip:
     """A row as a strip of exactly ``columns``."""
-    segments = [Segment(span.text, inks[span.ink]) for span in row if span.text]
+    segments = [Segment(safe(span.text), inks[span.ink]) for span in row if span.text]
     return Strip(segments).adjust_cell_length(columns, inks.ground)
 
 

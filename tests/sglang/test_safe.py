@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui.report.safe import safe
+from tui.sglang.safe import safe
 
 
 @pytest.mark.parametrize(
