@@ -39,7 +39,9 @@ def _ending(app: HcsApp) -> Exit:
 
 
 def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = False, launch: bool = False) -> Exit:
-    """Open the dashboard over a live fleet, whose servers outlive it. Raises what ``load`` raises.
+    """Open the dashboard over a live fleet, whose servers outlive it unless it launched them itself (the demo).
+
+    Raises what ``load`` raises.
 
     ``load`` is called after the first paint, which shows ``title``; then the hosts are connected.
     """
@@ -53,7 +55,7 @@ def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = F
     def painted() -> None:
         app.run_worker(live.start(app))
 
-    app = HcsApp(Opening(title, read_only=read_only), on_ready=painted)
+    app = HcsApp(Opening(title, read_only=read_only), on_ready=painted, lasting=not launch)
     try:
         app.run()
     finally:

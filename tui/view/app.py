@@ -57,8 +57,10 @@ class HcsApp(App[None]):
         on_ready: Callable[[], None] | None = None,
         theme: str = "dark",
         frozen: bool = False,
+        lasting: bool = True,
     ) -> None:
         super().__init__()
+        self.lasting = lasting  # whether the servers outlive the dashboard; the demo's do not
         self.source = source
         self.glances: tuple[Glance, ...] = ()
         self.selected: str | None = None
@@ -331,11 +333,11 @@ class HcsApp(App[None]):
 
     def action_help_quit(self) -> None:
         """Ctrl+C, which Textual gives to copying."""
-        self.notify("q quits" if self.source.read_only else "q quits; servers run on")
+        self.notify("q quits; servers run on" if self.lasting and not self.source.read_only else "q quits")
 
     async def action_quit(self) -> None:
         running = [g.name for g in self.glances if g.runs]
-        if running and not self.source.read_only:
+        if running and self.lasting and not self.source.read_only:
             self.exit(message=f"{', '.join(running)}: running on. hcs-tui down ends them.")
         else:
             self.exit()
