@@ -279,6 +279,31 @@ async def test_search_next_previous_and_clear(source: FixedSource) -> None:
         assert pane.reader is not None and pane.reader.found is None
 
 
+async def test_which_hit_it_is_and_how_many_there_are(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        pane = app.query_one(LogPane)
+        reader = pane.reader
+        assert reader is not None
+
+        async def press(*keys: str) -> str:
+            await pilot.press(*keys)
+            await app.workers.wait_for_complete()
+            return pane.status()
+
+        assert "2 of 2" in await press("slash", *"allocating", "enter")
+        marks = [s.ink for row in reader.draw(118, 40) for s in row if s.text == "Allocating"]
+        assert len(marks) == 2 and ["reverse" in ink for ink in marks] == [False, True]
+        assert "1 of 2" in await press("N")
+        assert "2 of 2 · on from the end" in await press("N")
+        assert "1 of 2 · on from the start" in await press("n")
+        with source.logs["gpu0"].open("a") as file:
+            file.write("allocating once more\n")
+        pane.tick()
+        assert "2 of 3" in await press("n")
+        assert "not found" in await press("slash", *"nowhere", "enter")
+        assert "not found" not in await press("up")
+
+
 async def test_letters_in_the_search_line_are_no_commands(source: FixedSource) -> None:
     async with running(source) as (app, pilot):
         await pilot.press("slash", *"qKlR1")

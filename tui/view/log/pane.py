@@ -13,8 +13,10 @@ from tui.view.draw.row import Row, Span
 from tui.view.log.clean import shown
 from tui.view.log.filters import FILTERS
 from tui.view.log.reader import LogReader
-from tui.view.log.search import find, pattern
+from tui.view.log.search import Hits, find, pattern
 from tui.view.sheet import Sheet
+
+_NOT_FOUND = "not found"
 
 
 class LogPane(Sheet, can_focus=True):
@@ -41,6 +43,7 @@ class LogPane(Sheet, can_focus=True):
         self._readers: dict[str, LogReader] = {}
         self._term = ""
         self._hit: int | None = None
+        self._hits: Hits | None = None
 
     @property
     def reader(self) -> LogReader | None:
@@ -53,7 +56,8 @@ class LogPane(Sheet, can_focus=True):
             if reader is None or reader.file.path != path:
                 self._readers[server] = _like(reader, path)
         if server != self.server:
-            self.server, self._hit, self.message = server, None, ""
+            self.server, self.message = server, ""
+            self._stand_on(None)
             self._mark()
         self.redraw()
 
@@ -136,6 +140,7 @@ class LogPane(Sheet, can_focus=True):
             return ""
         chosen = FILTERS[(FILTERS.index(reader.filter) + 1) % len(FILTERS)]
         reader.choose(chosen)
+        self._recount()
         self.redraw()
         return chosen.name
 
@@ -145,12 +150,14 @@ class LogPane(Sheet, can_focus=True):
         if reader is None:
             return False
         reader.choose(probes=not reader.probes)
+        self._recount()
         self.redraw()
         return reader.probes
 
     def search(self, term: str) -> None:
         """Mark ``term`` and go to it: upwards from the end while following, else downwards."""
-        self._term, self._hit, self.message = term, None, ""
+        self._term, self.message = term, ""
+        self._stand_on(None)
         self._mark()
         self.redraw()
         if term and self.reader:
@@ -161,6 +168,23 @@ class LogPane(Sheet, can_focus=True):
 
     def action_previous(self) -> None:
         self._hunt(back=True)
+
+    def on_key(self, event: events.Key) -> None:
+        """A search that found nothing has been read about by the next key."""
+        if self.message == _NOT_FOUND:
+            self.message = ""
+
+    def _stand_on(self, hit: int | None) -> None:
+        """The current hit; without one, nothing is counted either."""
+        self._hit = hit
+        if hit is None:
+            self._hits = None
+        for server, reader in self._readers.items():
+            reader.hit = hit if server == self.server else None
+
+    def _recount(self) -> None:
+        """Other lines are shown: what was counted is not true any more."""
+        self._hits, self.message = None, ""
 
     def _mark(self) -> None:
         for reader in self._readers.values():
@@ -179,14 +203,27 @@ class LogPane(Sheet, can_focus=True):
         else:
             start = reader.place() if hit is None else _after(reader, hit)
         found = await self._first(reader, start, back)
-        self.message = ""
+        self.message = wrapped = ""
         if found is None:
             found = await self._first(reader, file.size if back else 0, back)
-            self.message = "not found" if found is None else "on from the end" if back else "on from the start"
-        if found is not None:
-            self._hit = found
-            reader.go_to(found, above=self.size.height // 3)
+            wrapped = "on from the end" if back else "on from the start"
+        if found is None:
+            self.message = _NOT_FOUND
+            return
+        self._stand_on(found)
+        reader.go_to(found, above=self.size.height // 3)
+        self.message = wrapped
         self.redraw()
+        await self._count(reader, found, wrapped)
+
+    async def _count(self, reader: LogReader, found: int, wrapped: str) -> None:
+        """Say which of the hits ``found`` is."""
+        if self._hits is None:
+            self._hits = Hits(reader.file, self._term, lambda offset: _visible(reader, offset))
+        hits = self._hits
+        await hits.count()
+        if hits is self._hits and self._hit == found:
+            self.message = " · ".join(part for part in (hits.place(found), wrapped) if part)
 
     async def _first(self, reader: LogReader, start: int, back: bool) -> int | None:
         """The first hit from ``start`` on that the filter lets through, looked for without holding up the app."""

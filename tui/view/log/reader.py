@@ -37,6 +37,7 @@ class LogReader:
         self.top = 0
         self.sub = 0
         self.found: re.Pattern[str] | None = None
+        self.hit: int | None = None  # the offset of the line that a search stands on
         self.filter: Filter = FILTERS[0]
         self.columns, self.rows = 80, 24
         self.window = self._fresh()
@@ -224,15 +225,17 @@ class LogReader:
     def _line_rows(self, line: LogLine) -> list[Row]:
         text, ink, columns = self._text(line), INKS.get(line.kind, "text"), self.columns - 1
         if self.wrapped:
-            return [self._marked(piece, ink, n == 0) for n, piece in enumerate(_wrapped(text, columns))]
+            pieces = enumerate(_wrapped(text, columns))
+            return [self._marked(piece, ink, n == 0, line.offset == self.hit) for n, piece in pieces]
         piece = _cut(text, self.x, columns)
-        return [self._marked(piece, ink, self.x == 0)]
+        return [self._marked(piece, ink, self.x == 0, line.offset == self.hit)]
 
-    def _marked(self, text: str, ink: str, first: bool) -> Row:
-        """The time in a quiet ink, and what was searched for marked."""
+    def _marked(self, text: str, ink: str, first: bool, current: bool) -> Row:
+        """The time in a quiet ink, and what was searched for marked; reversed where the search stands."""
         head = _TIME.match(text) if first else None
         row = [Span(head[0], "muted"), Span(text[head.end() :], ink)] if head else [Span(text, ink)]
-        return [piece for span in row for piece in _hits(span, self.found)] if self.found else row
+        mark = "found bold reverse" if current else "found bold"
+        return [piece for span in row for piece in _hits(span, self.found, mark)] if self.found else row
 
     def _with_bar(self, out: list[Row], columns: int, rows: int) -> list[Row]:
         if self.window.at_start and len(self._all()) <= rows and self.window.at_end:
@@ -248,12 +251,12 @@ class LogReader:
 _TIME = re.compile(r"(?:\[\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z_]+\d+)*\]? ")
 
 
-def _hits(span: Span, found: re.Pattern[str]) -> Row:
+def _hits(span: Span, found: re.Pattern[str], mark: str) -> Row:
     out: Row = []
     at = 0
     for hit in found.finditer(span.text):
         if hit.end() > hit.start():
-            out += [Span(span.text[at : hit.start()], span.ink), Span(hit[0], f"{span.ink} found bold")]
+            out += [Span(span.text[at : hit.start()], span.ink), Span(hit[0], f"{span.ink} {mark}")]
             at = hit.end()
     return [*out, Span(span.text[at:], span.ink)] if out else [span]
 
