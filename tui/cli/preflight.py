@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from tui.cli.check import Check
-from tui.fleet.supervisor import launch_spec
+from tui.fleet.translate import launch_spec
 from tui.host.api import HostError, Link
 from tui.host.connect import open_link
 from tui.profile.model import Host, Profile, Server

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import getpass
-import os
-import socket
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -16,21 +13,19 @@ from tui.fleet.history import StageHistory
 from tui.fleet.places import Places
 from tui.fleet.probe import HttpProbe, smoke_test, wants_http
 from tui.fleet.spool import LogGapError, LogReader, spooled_reader
+from tui.fleet.translate import flag_words, kill_outcome, launch_spec, run_exit, server_info
 from tui.host.api import (
     Hello,
     HostError,
     HostErrorKind,
-    KillReport,
     LaunchSpec,
     Link,
     LogBytes,
     RunEnded,
-    RunExit,
     RunRecord,
     RunWatch,
 )
 from tui.profile.model import Server
-from tui.profile.secrets import SecretMissing, from_environment
 from tui.sglang import verdict
 from tui.sglang.events import (
     Event,
@@ -43,8 +38,7 @@ from tui.sglang.events import (
     Vanished,
     Watched,
 )
-from tui.sglang.memory import planned_host_gb
-from tui.sglang.model import Exit, Failure, FailureKind, MemoryReading, Phase, RunInfo, ServerInfo
+from tui.sglang.model import Failure, FailureKind, MemoryReading, Phase, RunInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
@@ -195,7 +189,7 @@ class Supervisor:
     def _other_arguments(self, record: RunRecord) -> str:
         if record.digest and record.digest == self.server.digest():
             return ""
-        asked, runs = _flags(self.server.argv()), _flags(record.argv)
+        asked, runs = flag_words(self.server.argv()), flag_words(record.argv)
         more = [flag for flag in runs if flag not in asked]
         less = [f"without {flag}" for flag in asked if flag not in runs]
         return " ".join([*more, *less])
@@ -351,74 +345,3 @@ async def _ignore_host_error(work: Coroutine[Any, Any, None]) -> None:
         await work
     except HostError:
         pass
-
-
-def launch_spec(profile: str, server: Server) -> LaunchSpec:
-    """What the host is asked to launch, secrets filled in. Raises ``HostError`` for one that is not set."""
-    try:
-        secrets = tuple(from_environment(name) for name in server.secret_names())
-        argv, env = server.argv(from_environment), server.environment(from_environment)
-    except SecretMissing as error:
-        raise HostError(HostErrorKind.REFUSED, str(error), failure="bad_argument") from error
-    return LaunchSpec(
-        profile=profile,
-        server=server.name,
-        argv=argv,
-        cwd=server.cwd,
-        env=env,
-        secrets=secrets,
-        setup=server.setup,
-        log_link=server.log,
-        port=server.port,
-        digest=server.digest(),
-        who=f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})",
-    )
-
-
-def _flags(argv: tuple[str, ...]) -> list[str]:
-    """The words of a command line with each flag's values beside it: ``--hicache-size 150``."""
-    grouped: list[str] = []
-    for word in argv:
-        if grouped and grouped[-1].startswith("--") and not word.startswith("-"):
-            grouped[-1] += f" {word}"
-        else:
-            grouped.append(word)
-    return grouped
-
-
-def server_info(server: Server) -> ServerInfo:
-    """What of a server's profile is shown and judged by."""
-    return ServerInfo(
-        name=server.name,
-        host=server.host.name,
-        port=server.port,
-        url=server.url,
-        model=server.model,
-        gpus=server.gpus,
-        log=server.log,
-        ready_by=server.ready_by,
-        ready_timeout=server.ready_timeout,
-        stall_after=server.stall_after,
-        planned_host_gb=planned_host_gb(server.flags),
-    )
-
-
-def run_exit(exit: RunExit) -> Exit:
-    return Exit(exit.status, exit.signal, exit.oom_killed, exit.at, exit.left)
-
-
-def kill_outcome(name: str, report: KillReport) -> Outcome:
-    """A kill in one line: how many processes, what it took, and the proof."""
-    took = " then ".join(report.signals) or "no signal"
-    details = {
-        "found": list(report.found),
-        "signals": list(report.signals),
-        "left": list(report.left),
-        "seconds": round(report.seconds, 1),
-        "port_free": report.port_free,
-    }
-    if report.left:
-        return Outcome(False, f"{name}: {len(report.left)} left after {took}: {', '.join(report.left)}", details)
-    return Outcome(
-        True, f"{name}: {len(report.found)} processes, {took}, {report.seconds:.1f} s, nothing left", details
-    )

@@ -1,0 +1,85 @@
+"""Between the words of the profile, of the host, and of the states."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+
+from tui.fleet.api import Outcome
+from tui.host.api import HostError, HostErrorKind, KillReport, LaunchSpec, RunExit
+from tui.profile.model import Server
+from tui.profile.secrets import SecretMissing, from_environment
+from tui.sglang.memory import planned_host_gb
+from tui.sglang.model import Exit, ServerInfo
+
+
+def launch_spec(profile: str, server: Server) -> LaunchSpec:
+    """What the host is asked to launch, secrets filled in. Raises ``HostError`` for one that is not set."""
+    try:
+        secrets = tuple(from_environment(name) for name in server.secret_names())
+        argv, env = server.argv(from_environment), server.environment(from_environment)
+    except SecretMissing as error:
+        raise HostError(HostErrorKind.REFUSED, str(error), failure="bad_argument") from error
+    return LaunchSpec(
+        profile=profile,
+        server=server.name,
+        argv=argv,
+        cwd=server.cwd,
+        env=env,
+        secrets=secrets,
+        setup=server.setup,
+        log_link=server.log,
+        port=server.port,
+        digest=server.digest(),
+        who=f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})",
+    )
+
+
+def flag_words(argv: tuple[str, ...]) -> list[str]:
+    """The words of a command line with each flag's values beside it: ``--hicache-size 150``."""
+    grouped: list[str] = []
+    for word in argv:
+        if grouped and grouped[-1].startswith("--") and not word.startswith("-"):
+            grouped[-1] += f" {word}"
+        else:
+            grouped.append(word)
+    return grouped
+
+
+def server_info(server: Server) -> ServerInfo:
+    """What of a server's profile is shown and judged by."""
+    return ServerInfo(
+        name=server.name,
+        host=server.host.name,
+        port=server.port,
+        url=server.url,
+        model=server.model,
+        gpus=server.gpus,
+        log=server.log,
+        ready_by=server.ready_by,
+        ready_timeout=server.ready_timeout,
+        stall_after=server.stall_after,
+        planned_host_gb=planned_host_gb(server.flags),
+    )
+
+
+def run_exit(exit: RunExit) -> Exit:
+    return Exit(exit.status, exit.signal, exit.oom_killed, exit.at, exit.left)
+
+
+def kill_outcome(name: str, report: KillReport) -> Outcome:
+    """A kill in one line: how many processes, what it took, and the proof."""
+    took = " then ".join(report.signals) or "no signal"
+    details = {
+        "found": list(report.found),
+        "signals": list(report.signals),
+        "left": list(report.left),
+        "seconds": round(report.seconds, 1),
+        "port_free": report.port_free,
+    }
+    if report.left:
+        return Outcome(False, f"{name}: {len(report.left)} left after {took}: {', '.join(report.left)}", details)
+    return Outcome(
+        True, f"{name}: {len(report.found)} processes, {took}, {report.seconds:.1f} s, nothing left", details
+    )
