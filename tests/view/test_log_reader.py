@@ -12,7 +12,7 @@ from tui.view.log.clean import MAX_BYTES, shown
 from tui.view.log.file import LogFile
 from tui.view.log.filters import FILTERS
 from tui.view.log.reader import LogReader
-from tui.view.log.search import find, pattern
+from tui.view.log.search import Hits, find, pattern
 
 
 def reader(path: Path, columns: int = 60, rows: int = 5) -> LogReader:
@@ -223,3 +223,20 @@ def test_search_finds_every_line_both_ways(tmp_path: Path) -> None:
     assert lines(True, file.size) == expected[::-1]
     assert [at for at in find(file, "NEEDLE", 0) if at is not None] == []
     assert pattern("needle").search("NEEDLE") and not pattern("Needle").search("needle")
+
+
+async def test_hits_are_counted_as_far_as_told(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("a hit, and a hit\nnothing\n" * 30)
+    file = LogFile(path)
+    file.look()
+    some, all_ = Hits(file, "hit", lambda offset: True, most=9), Hits(file, "hit", lambda offset: offset > 0)
+    await some.count()
+    await all_.count()
+    assert (some.place(0), some.place(25 * 20)) == ("1 of 9+", "9+ hits")
+    assert (all_.place(0), all_.place(25)) == ("29 hits", "1 of 29")
+    with path.open("a") as more:
+        more.write("a hit\n")
+    file.look()
+    await all_.count()
+    assert all_.place(25 * 30) == "30 of 30"
