@@ -71,6 +71,7 @@ class Supervisor:
         self._drain: asyncio.TimerHandle | None = None
         self._busy = ""
         self._backlog = 0  # bytes of log that stood on the host when the run was adopted
+        self._lived = False  # whether it lived then
         self._probe = HttpProbe(self)
 
     @property
@@ -85,10 +86,11 @@ class Supervisor:
     @property
     def known(self) -> bool:
         """Whether the state tells all that the host knew of the run when it was adopted."""
-        if self._reader is None or self._ended:
-            return self._ended is None
-        over = self.state.exit is not None or verdict.phase(self.state) is Phase.LOST
-        if self._reader.offset < self._backlog or not (over or self.state.listening is not None):
+        if self._reader is None:
+            return True
+        over = self.state.exit is not None or self.state.vanished
+        lives = self._lived and self.state.listening is not None
+        if self._reader.offset < self._backlog or not (over or lives):
             return False
         return not wants_http(self.state) or self.state.http_ready is not None
 
@@ -208,7 +210,7 @@ class Supervisor:
         )
         reader = spooled_reader(self._places.spool, self.profile, self.server.name, record.run)
         spooled = reader.open()
-        self._reader, self._backlog = reader, record.log_size or 0
+        self._reader, self._backlog, self._lived = reader, record.log_size or 0, record.alive
         self.apply(Launched(self.now, run, self._history.load()))
         if record.stop_asked:
             self.apply(StopAsked(record.stop_asked))
