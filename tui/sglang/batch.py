@@ -59,6 +59,7 @@ class Replica:
     new: int = 0  # tokens of this second's prefills
     cached: int = 0
     second: float = -1.0
+    printed_by: bytes = b""  # the rank whose prefills of this second are summed: others print the same ones
     warmed: bool = False  # its start-up's own first request is in the log
 
 
@@ -156,7 +157,7 @@ class Batches:
         if decode:
             _decoded(replica, at, values, first=lines == 1)
         else:
-            _prefilled(replica, at, values, tokens)
+            _prefilled(replica, at, ranks.strip(), values, tokens)
         _common(replica, at, values)
 
     def _at(self, time: float | None) -> float:
@@ -260,10 +261,14 @@ def _decoded(replica: Replica, at: float, values: Mapping[str, float], *, first:
     replica.accept_rate = values.get("accept_rate", replica.accept_rate)
 
 
-def _prefilled(replica: Replica, at: float, values: Mapping[str, float], tokens: tuple[int, int] | None) -> None:
+def _prefilled(
+    replica: Replica, at: float, ranks: bytes, values: Mapping[str, float], tokens: tuple[int, int] | None
+) -> None:
     if replica.second != at:
         replica.new = replica.cached = 0
-        replica.second = at
+        replica.second, replica.printed_by = at, ranks
+    elif replica.printed_by != ranks:
+        return
     replica.warmed = replica.warmed or (replica.decoded is None and is_warmup(values))
     new, cached = tokens or (int(values.get("new_token", 0)), int(values.get("cached_token", 0)))
     replica.new += new
