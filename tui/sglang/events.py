@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample
+from tui.sglang.restarts import Restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +98,34 @@ class Noted:
     note: str
 
 
-Event = Launched | Refused | LogRead | Watched | HttpRead | Exited | Vanished | StopAsked | HostLost | HostBack | Noted
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A launch waits its turn among those on its host until ``due``; ``None``: it waits no longer."""
+
+    at: float
+    due: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RestartsTold:
+    """How the server's restarts stand now."""
+
+    at: float
+    restarts: Restarts
+
+
+Event = (
+    Launched
+    | Refused
+    | LogRead
+    | Watched
+    | HttpRead
+    | Exited
+    | Vanished
+    | StopAsked
+    | HostLost
+    | HostBack
+    | Noted
+    | Queued
+    | RestartsTold
+)

@@ -15,7 +15,9 @@ from tui.sglang.events import (
     Launched,
     LogRead,
     Noted,
+    Queued,
     Refused,
+    RestartsTold,
     StopAsked,
     Vanished,
     Watched,
@@ -47,10 +49,10 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
             return replace(state, http_ready=ready, http=event.sample or state.http, seen_at=event.at)
         case Launched():
             return ServerState(
-                state.info, event.run, alive=None, seen_at=event.at, previous_stages=event.previous_stages
+                state.info, event.run, seen_at=event.at, previous_stages=event.previous_stages, restarts=state.restarts
             )
         case Refused():
-            return ServerState(state.info, refused=event.failure, seen_at=event.at)
+            return ServerState(state.info, refused=event.failure, seen_at=event.at, restarts=state.restarts)
         case Exited():
             return replace(state, exit=event.exit, alive=False, listening="none", vanished=False, seen_at=event.at)
         case Vanished():
@@ -65,6 +67,10 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
         case Noted():
             notes = (*(note for note in state.notes if note != event.note), event.note)
             return replace(state, notes=notes[-NOTES:])
+        case Queued():
+            return replace(state, launch_at=event.due)
+        case RestartsTold():
+            return replace(state, restarts=event.restarts)
 
 
 def _log_read(state: ServerState, event: LogRead) -> ServerState:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample, ServerInfo
+from tui.sglang.restarts import Restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ class ServerState:
     ready_at: float | None = None  # when it was first known to be ready
     previous_stages: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the last run that became ready
     notes: tuple[str, ...] = ()  # things worth saying that are no failure ("already runs with other flags: …")
+    launch_at: float | None = None  # when its launch is due, which waits its turn among those on its host
+    restarts: Restarts = field(default_factory=Restarts)
 
 
 __all__ = ["ServerState"]

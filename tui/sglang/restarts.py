@@ -1,0 +1,22 @@
+"""How a server's restarts stand: part of its state, decided elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Restarts:
+    """The restart policy of one server, who carries it out, and what comes next. Times are Unix seconds.
+
+    ``by`` is ``None`` while nobody has asked the host, and empty when no open session restarts.
+    """
+
+    policy: str = "never"  # never | on-failure | always
+    by: str | None = None  # who restarts: user@machine and pid of that session
+    here: bool = False  # it is this session
+    since: float | None = None  # when that session took it up
+    count: int = 0  # restarts that this session made since somebody launched the server
+    limit: int = 0  # restarts after which it gives up
+    next_at: float | None = None  # when the next attempt is due; ``None`` when none waits
+    why: str = ""  # why it will be restarted, or why it will not be
