@@ -22,7 +22,7 @@ _BYTES_A_LINE = 1024  # a guess: when fewer lines than wanted come, we begin fur
 
 async def logs(profile: Profile, server: Server, follow: bool, lines: int | None, run: str | None) -> Exit:
     """Print the last ``lines`` of a run (all without), then follow it until it ends or Ctrl-C."""
-    stream = LogStream(open_link(server.host))
+    stream = LogStream(open_link(server.host, read_only=True))
     try:
         await stream.link.open()
         records = await stream.link.runs(profile.name, server.name)

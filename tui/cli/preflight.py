@@ -24,7 +24,7 @@ async def host_checks(profile: Profile, servers: Sequence[Server]) -> tuple[list
 
 
 async def _of_host(profile: str, host: Host, servers: Sequence[Server]) -> list[Check]:
-    link = open_link(host)
+    link = open_link(host, read_only=True)
     try:
         try:
             hello = await link.open()

@@ -5,7 +5,7 @@ Nothing here imports asyncssh, so the fleet and tests load in an instant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -103,6 +103,8 @@ class RunRecord:
     who: str = ""
     stop_asked: float | None = None
     log_size: int | None = None  # bytes, when the record was made
+    kill_asked: float | None = None  # when somebody last asked to end it, or what was left of it
+    at: float | None = None  # when the record was made, by the host's clock like ``started``
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +177,15 @@ class KillReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Lease:
+    """Who restarts a server: one session at a time, this one if ``mine``; ``who`` is empty for nobody."""
+
+    mine: bool
+    who: str = ""
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class HttpAnswer:
     """The answer of a GET or POST that the agent made to the server's port on its own host."""
 
@@ -210,7 +221,13 @@ class Link(Protocol):
 
     async def unwatch(self, run: str) -> None: ...
 
-    async def kill(self, run: str, grace: float) -> KillReport: ...
+    async def kill(self, run: str, grace: float, *, who: str = "", sweep: bool = False) -> KillReport:
+        """``sweep``: only what a run that is over has left, which is no wish that it stays ended."""
+
+    async def leases(
+        self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = ""
+    ) -> Mapping[str, Lease]:
+        """Who restarts each server. ``take``: from now on this session does, as ``who``, where nobody else does."""
 
     async def get(
         self,

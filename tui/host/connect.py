@@ -37,6 +37,8 @@ class SshLink(HostLink):
         super().__init__(host.name, open_channel, {"state_dir": host.state_dir, **config})
 
 
-def open_link(host: HostConfig) -> HostLink:
-    """The link to ``host``; ``await link.open()`` connects."""
-    return LocalLink(host) if host.ssh == LOCAL else SshLink(host)
+def open_link(host: HostConfig, *, read_only: bool = False) -> HostLink:
+    """The link to ``host``; ``await link.open()`` connects. The agent of a ``read_only`` one launches and kills
+    nothing, whatever it is asked."""
+    kind = LocalLink if host.ssh == LOCAL else SshLink
+    return kind(host, read_only=read_only)

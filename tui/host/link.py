@@ -7,7 +7,7 @@ import contextlib
 import json
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -18,6 +18,7 @@ from tui.host.api import (
     HttpAnswer,
     KillReport,
     LaunchSpec,
+    Lease,
     LinkEvent,
     LinkLost,
     LinkUp,
@@ -244,12 +245,21 @@ class HostLink:
             self._watched.discard(run)
             await self._live().request("unwatch", run=run)
 
-    async def kill(self, run: str, grace: float) -> KillReport:
-        _, body = await self._live().request("kill", run=run, grace=grace, within=grace + KILL_SECONDS)
+    async def kill(self, run: str, grace: float, *, who: str = "", sweep: bool = False) -> KillReport:
+        _, body = await self._live().request(
+            "kill", run=run, grace=grace, who=who, sweep=sweep, within=grace + KILL_SECONDS
+        )
         told = json.loads(body)
         return KillReport(
             run, tuple(told["found"]), tuple(told["signals"]), tuple(told["left"]), told["seconds"], told["port_free"]
         )
+
+    async def leases(
+        self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = ""
+    ) -> Mapping[str, Lease]:
+        kind = "lease" if take else "leases"
+        _, body = await self._live().request(kind, profile=profile, servers=list(servers), who=who)
+        return {name: Lease(**told) for name, told in json.loads(body).items()}
 
     async def get(
         self,

@@ -14,8 +14,8 @@ import sys
 import time
 from typing import Any
 
-from . import procs, sockets
-from .files import read_json, write_json
+from . import procs, sockets, subject
+from .files import write_json
 from .jobs import Job
 from .loop import monotonic
 from .requests import Agent, Refused, Request
@@ -31,6 +31,8 @@ FRESH = "import sys;b=sys.stdin.buffer;exec(b.read(int(b.readline())))"
 def kill(request: Request) -> None:
     """Answer when nothing is left, or when what is left will not go. Raises ``Refused``."""
     folder = request.folder()
+    if not request.header.get("sweep"):
+        mark(folder, "kill.json", request)  # also of a run that is over: it must not be restarted any more
     process = read_json(os.path.join(folder, "process.json"))
     if process is None:
         raise Refused("Run %s never got a process." % request.header["run"])
@@ -38,19 +40,27 @@ def kill(request: Request) -> None:
         process = {}  # the machine has been booted since: none of these pids is ours
     elif process.get("pid_namespace") not in (None, procs.pid_namespace()):
         raise Refused(
-            "Run %s lives in another pid namespace (a container) of this host." % request.header["run"],
+            "Run %s lives in another pid namespace (a container) of this host." % about.run,
             "Connect to that container, or end it from inside.",
         )
-    Kill(request, folder, process, float(request.header.get("grace", 30.0)))
+    Kill(request, about, float(request.header.get("grace", 30.0)))
+
+
+def mark(folder: str, name: str, request: Request) -> None:
+    """Write down that somebody asked for an end, and who."""
+    try:
+        write_json(os.path.join(folder, name), {"at": time.time(), "who": request.header.get("who", "")})
+    except OSError:
+        pass  # a full disk must not keep a server alive
 
 
 class Kill:
     """One kill, as a state machine: ``_term``, ``_wait`` (grace), ``_force``, ``_verify``."""
 
-    def __init__(self, request: Request, folder: str, process: dict[str, Any], grace: float) -> None:
-        self._request, self._agent, self._folder = request, request.agent, folder
-        self._process = process
-        self._log = os.path.realpath(os.path.join(folder, "server.log"))
+    def __init__(self, request: Request, about: subject.Subject, grace: float) -> None:
+        self._request, self._agent, self._about = request, request.agent, about
+        self._process = about.process
+        self._log = about.sole_log
         self._began = monotonic()
         self._grace_ends = self._began + grace
         self._main_gone: float | None = None
@@ -87,14 +97,19 @@ class Kill:
         left = self._scan()
         main = self._main(left)
         if main is not None:
-            stop = {"at": time.time(), "who": self._request.header.get("who", "")}
-            try:
-                write_json(os.path.join(self._folder, "stop.json"), stop)
-            except OSError:
-                pass  # a full disk must not keep a server alive
+            mark(self._folder, "stop.json", self._request)
             if procs.send_signal(main, signal.SIGTERM):
                 self._note("SIGTERM")
         self._wait()
+
+    def _note_stop(self) -> None:
+        if self._about.folder is None:
+            return
+        stop = {"at": time.time(), "who": self._request.header.get("who", "")}
+        try:
+            write_json(os.path.join(self._about.folder, "stop.json"), stop)
+        except OSError:
+            pass  # a full disk must not keep a server alive
 
     def _wait(self) -> None:
         left = self._scan()
@@ -124,7 +139,7 @@ class Kill:
 
     def _verify(self) -> None:
         """Let a process that knows nothing of this kill look for what is left."""
-        question = {"folder": self._folder, "known": [[pid, start] for pid, start in self._known.items()]}
+        question = {"run": self._about.run, "known": [[pid, start] for pid, start in self._known.items()]}
         argv = [sys.executable, "-ISBc", FRESH, "look", json.dumps(question)]
         Job(self._agent.loop, self._agent.children, argv, self._on_look,
             stdin=blob(self._agent), timeout=LOOK_TIMEOUT)  # fmt: skip
@@ -156,7 +171,7 @@ class Kill:
             proc = procs.look(keeper["pid"])
             if proc is not None:
                 procs.send_signal(proc, signal.SIGKILL)
-        port = (read_json(os.path.join(self._folder, "run.json")) or {}).get("port")
+        port = self._about.port
         self._request.answer(
             {
                 "found": list(self._found.values()),
@@ -176,17 +191,18 @@ def blob(agent: Agent) -> bytes:
 
 
 def look(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
-    """In the fresh process: what of the run lives, by its directory, by the pids known of it, and by ``HCS_RUN`` in
+    """In the fresh process: what of the run lives, by its name, by the pids known of it, and by ``HCS_RUN`` in
     the environment (which reading may block on, so only here)."""
-    folder = question["folder"]
-    process = read_json(os.path.join(folder, "process.json")) or {}
+    about = subject.named(agent.runs, question["run"])
+    process = about.process
     if process.get("boot_id") != agent.runs.boot_id:
         return {"left": []}
     found = agent.scanner.scan()
-    pids = procs.members(process, found, os.path.realpath(os.path.join(folder, "server.log")))
+    pids = procs.members(process, found, about.sole_log)
     pids |= {pid for pid, start in question["known"] if pid in found and found[pid].start == start}
-    mark = b"HCS_RUN=" + os.path.basename(folder).encode("utf-8")
-    pids |= {pid for pid, proc in found.items() if proc.start >= process.get("start", 0) and carries(pid, mark)}
+    if about.folder is not None:
+        mark = b"HCS_RUN=" + about.run.encode("utf-8")
+        pids |= {pid for pid, proc in found.items() if proc.start >= process.get("start", 0) and carries(pid, mark)}
     keeper = (process.get("keeper") or {}).get("pid")
     pids -= {os.getpid(), os.getppid(), keeper}
     return {"left": [[pid, found[pid].start, procs.title(found[pid])] for pid in sorted(pids)]}

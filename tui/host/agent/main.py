@@ -13,6 +13,7 @@ from typing import Any, Callable, Mapping
 
 from . import check, frames, kill, launch, memory, procs, web
 from .follow import Follower
+from .lease import Leases
 from .loop import Loop, complain, leave, monotonic
 from .notify import Notifier
 from .requests import Agent, Refused, Request
@@ -20,6 +21,7 @@ from .watch import Watcher
 
 SILENCE = 60.0  # seconds without a byte from the other side, after which it is taken for gone
 MAX_READ = 4 << 20
+READ_ONLY = "This session is read-only: nothing is launched or killed."
 
 
 class Service:
@@ -32,10 +34,15 @@ class Service:
         self.watcher = Watcher(agent)
         self._decoder = frames.Decoder()
         self._silence = float(agent.config.get("silence", SILENCE))
-        self._requests: Mapping[str, Callable[[Request], None]] = {
+        self._leases = Leases(agent)
+        self._changes: Mapping[str, Callable[[Request], None]] = {  # refused where the other side is read-only
             "launch": launch.launch,
             "kill": kill.kill,
+            "lease": self._leases.take,
+        }
+        self._looks: Mapping[str, Callable[[Request], None]] = {
             "http": web.fetch,
+            "leases": self._leases.look,
             "check": check.check,
             "runs": self._runs,
             "read": self._read,
@@ -79,8 +86,10 @@ class Service:
             self._answer(Request(self.agent, header, body), str(kind))
 
     def _answer(self, request: Request, kind: str) -> None:
-        handler = self._requests.get(kind)
+        handler = self._looks.get(kind) or self._changes.get(kind)
         try:
+            if kind in self._changes and self.agent.config.get("read_only"):
+                raise Refused(READ_ONLY)
             if handler is None:
                 raise Refused("This agent does not know the request %r." % kind, "Both sides must be of one release.")
             handler(request)

@@ -1,13 +1,15 @@
 """Run directories: ``STATE/runs/MACHINE/PROFILE/SERVER/RUN/``, the truth about every launch.
 
 ``run.json`` what was asked · ``process.json`` who lives · ``server.log`` · ``exit.json`` how it ended ·
-``stop.json`` that somebody asked it to stop. Homes may be shared between hosts, hence MACHINE.
+``stop.json`` that somebody asked it to stop · ``kill.json`` that somebody wanted it gone, alive or not.
+Homes may be shared between hosts, hence MACHINE.
 """
 
 from __future__ import annotations
 
 import os
 import socket
+import time
 from typing import Any, Iterator
 
 from .files import read_json, read_text, safe_name
@@ -88,6 +90,8 @@ class Runs:
             "digest": asked.get("digest", ""),
             "who": asked.get("who", ""),
             "stop_asked": stop.get("at"),
+            "kill_asked": (read_json(os.path.join(folder, "kill.json")) or {}).get("at"),
+            "at": time.time(),
         }
 
     def alive(self, process: dict[str, Any]) -> bool:

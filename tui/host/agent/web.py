@@ -12,10 +12,15 @@ from .requests import Refused, Request
 
 MAX_BODY = 8 << 20
 MAX_HEAD = 64 << 10
+COMPLETIONS = "/v1/completions"  # of a smoke test; other POSTs may flush caches, abort requests, load weights
 
 
 def fetch(request: Request) -> None:
     """The header has ``port``, ``path``, ``method``, ``headers`` and ``seconds`` (to wait)."""
+    header = request.header
+    harmless = header.get("method", "GET") == "GET" or header["path"] == COMPLETIONS
+    if request.agent.config.get("read_only") and not harmless:
+        raise Refused("This session is read-only: it asks servers for completions and readings alone.")
     Fetch(request)
 
 

@@ -1,0 +1,79 @@
+"""Who restarts a server: at most one session, the one whose agent holds the lock beside the server's runs.
+
+The lock is a flock of the agent's own process, so it ends with the session however that ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import time
+from typing import Any
+
+from . import procs
+from .files import private_dirs, read_json
+from .requests import Agent, Request
+
+NAME = "restarts.lock"
+
+
+class Leases:
+    """The leases that this agent holds. They are never given back: a session restarts for as long as it lives."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self._held: dict[str, float] = {}  # path -> since when
+
+    def look(self, request: Request) -> None:
+        """Answer, by server, who restarts it: ``who`` (empty: nobody), ``since``, ``mine``."""
+        self._answer(request, take=False)
+
+    def take(self, request: Request) -> None:
+        """The same, after taking what is free. Raises ``OSError`` where the folder cannot be written."""
+        self._answer(request, take=True)
+
+    def _answer(self, request: Request, take: bool) -> None:
+        header = request.header
+        request.answer({name: self._one(header, name, take) for name in header["servers"]})
+
+    def _one(self, header: Any, server: str, take: bool) -> dict[str, Any]:
+        folder = self._agent.runs.server_dir(header["profile"], server)
+        path = os.path.join(folder, NAME)
+        if path not in self._held and take:
+            private_dirs(folder)
+            self._take(path, str(header.get("who", "")))
+        if path in self._held:
+            return {"mine": True, "who": header.get("who", ""), "since": self._held[path]}
+        return dict(holder(path), mine=False)
+
+    def _take(self, path: str, who: str) -> None:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return
+        me, since = procs.look(os.getpid()), time.time()
+        mark = {"who": who, "since": since, "pid": os.getpid(), "start": me.start if me else 0}
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps(mark).encode("ascii"), 0)
+        self._held[path] = since  # the descriptor stays open for the life of this process
+
+
+def holder(path: str) -> dict[str, Any]:
+    """Who holds the lock at ``path``; its file alone proves nothing, since it outlives its holder."""
+    nobody = {"who": "", "since": None}
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return nobody
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return nobody
+    except BlockingIOError:
+        told = read_json(path) or {}
+    finally:
+        os.close(fd)
+    lives = procs.is_alive(told.get("pid"), told.get("start"))
+    return {"who": (told.get("who") if lives else "") or "somebody", "since": told.get("since") if lives else None}
