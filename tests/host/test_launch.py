@@ -176,3 +176,20 @@ async def test_a_foreign_listener_is_told_apart(local: HostLink) -> None:
         seen = next(seen for seen in ear.of(RunWatch) if seen.listening == "foreign")
         assert seen.listener is not None and str(os.getpid()) in seen.listener
         assert seen.run == run.run
+
+
+async def test_the_version_of_sglang_beside_the_interpreter_is_known(local: HostLink, tmp_path: Path) -> None:
+    program = tmp_path / "env/bin/python"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(sys.executable)
+    packages = tmp_path / "env/lib/python3.12/site-packages"
+    packages.mkdir(parents=True)
+    for name in ("sglang_router-0.3.1.dist-info", "sglang-0.5.12.post1.dist-info", "sglang"):
+        (packages / name).mkdir()
+    (tmp_path / "env/pyvenv.cfg").write_text("home = /usr/bin\n")
+    spec = replace(python("pass"), argv=(str(program), "-c", "pass"))
+    run = await local.launch(spec)
+    assert run.sglang == "0.5.12.post1"
+    assert (await local.runs("p", spec.server))[0].sglang == "0.5.12.post1"
+    (packages / "sglang-0.5.12.post1.dist-info").rename(packages / "other-1.0.dist-info")
+    assert (await local.launch(replace(spec, server="other"))).sglang is None

@@ -103,6 +103,7 @@ class RunRecord:
     who: str = ""
     stop_asked: float | None = None
     log_size: int | None = None  # bytes, when the record was made
+    sglang: str | None = None  # its version, where the launch found it beside the interpreter
     kill_asked: float | None = None  # when somebody last asked to end it, or what was left of it
     at: float | None = None  # when the record was made, by the host's clock like ``started``
 

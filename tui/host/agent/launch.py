@@ -14,6 +14,7 @@ from .files import private_dirs, read_json, safe_name, write_json
 from .jobs import memory_file, spawn
 from .loop import monotonic
 from .masking import masked
+from .packages import sglang_version
 from .procs import boot_id
 from .requests import Agent, Refused, Request
 
@@ -151,7 +152,15 @@ def asked(spec: Mapping[str, Any], run: str, cwd: str) -> dict[str, Any]:
         "who": spec.get("who", ""),
         "started": time.time(),
         "boot_id": boot_id(),
+        "sglang": installed(spec, cwd),
     }
+
+
+def installed(spec: Mapping[str, Any], cwd: str) -> str | None:
+    """SGLang's version, as far as the launch's program tells it without being run."""
+    if spec.get("setup") and "/" not in spec["argv"][0]:
+        return None  # the setup lines decide which program that is
+    return sglang_version(preflight.program(spec["argv"][0], cwd, environment(spec)))
 
 
 def start_keeper(folder: str, spec: Mapping[str, Any], lock: int) -> tuple[int, int]:

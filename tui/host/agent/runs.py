@@ -90,6 +90,7 @@ class Runs:
             "digest": asked.get("digest", ""),
             "who": asked.get("who", ""),
             "stop_asked": stop.get("at"),
+            "sglang": asked.get("sglang"),
             "kill_asked": (read_json(os.path.join(folder, "kill.json")) or {}).get("at"),
             "at": time.time(),
         }
