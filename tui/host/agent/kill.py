@@ -30,14 +30,16 @@ FRESH = "import sys;b=sys.stdin.buffer;exec(b.read(int(b.readline())))"
 
 def kill(request: Request) -> None:
     """Answer when nothing is left, or when what is left will not go. Raises ``Refused``."""
-    folder = request.folder()
-    if not request.header.get("sweep"):
-        mark(folder, "kill.json", request)  # also of a run that is over: it must not be restarted any more
-    process = read_json(os.path.join(folder, "process.json"))
-    if process is None:
-        raise Refused("Run %s never got a process." % request.header["run"])
+    about = subject.subject(request)
+    if about.folder is not None and not request.header.get("sweep"):
+        mark(about.folder, "kill.json", request)  # also of a run that is over: it must not be restarted any more
+    process = about.process
+    if not process:
+        raise Refused("Run %s never got a process." % about.run)
     if process.get("boot_id") != request.agent.runs.boot_id:
-        process = {}  # the machine has been booted since: none of these pids is ours
+        about = about._replace(process={})  # the machine has been booted since: none of these pids is ours
+    elif about.folder is None:
+        subject.refuse_to_end(about)
     elif process.get("pid_namespace") not in (None, procs.pid_namespace()):
         raise Refused(
             "Run %s lives in another pid namespace (a container) of this host." % about.run,
@@ -97,19 +99,11 @@ class Kill:
         left = self._scan()
         main = self._main(left)
         if main is not None:
-            mark(self._folder, "stop.json", self._request)
+            if self._about.folder is not None:
+                mark(self._about.folder, "stop.json", self._request)
             if procs.send_signal(main, signal.SIGTERM):
                 self._note("SIGTERM")
         self._wait()
-
-    def _note_stop(self) -> None:
-        if self._about.folder is None:
-            return
-        stop = {"at": time.time(), "who": self._request.header.get("who", "")}
-        try:
-            write_json(os.path.join(self._about.folder, "stop.json"), stop)
-        except OSError:
-            pass  # a full disk must not keep a server alive
 
     def _wait(self) -> None:
         left = self._scan()
@@ -201,8 +195,8 @@ def look(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
     pids = procs.members(process, found, about.sole_log)
     pids |= {pid for pid, start in question["known"] if pid in found and found[pid].start == start}
     if about.folder is not None:
-        mark = b"HCS_RUN=" + about.run.encode("utf-8")
-        pids |= {pid for pid, proc in found.items() if proc.start >= process.get("start", 0) and carries(pid, mark)}
+        ours = b"HCS_RUN=" + about.run.encode("utf-8")
+        pids |= {pid for pid, proc in found.items() if proc.start >= process.get("start", 0) and carries(pid, ours)}
     keeper = (process.get("keeper") or {}).get("pid")
     pids -= {os.getpid(), os.getppid(), keeper}
     return {"left": [[pid, found[pid].start, procs.title(found[pid])] for pid in sorted(pids)]}

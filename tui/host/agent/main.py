@@ -11,7 +11,7 @@ import time
 import traceback
 from typing import Any, Callable, Mapping
 
-from . import check, frames, kill, launch, memory, procs, web
+from . import check, discover, frames, kill, launch, memory, procs, subject, web
 from .follow import Follower
 from .lease import Leases
 from .loop import Loop, complain, leave, monotonic
@@ -44,9 +44,12 @@ class Service:
             "http": web.fetch,
             "leases": self._leases.look,
             "check": check.check,
+            "discover": discover.discover,
+            "listeners": discover.listeners,
             "runs": self._runs,
             "read": self._read,
             "follow": self._follow,
+            "fill": self._fill,
             "unfollow": self._unfollow,
             "watch": self._watch,
             "unwatch": self._unwatch,
@@ -110,17 +113,33 @@ class Service:
         request.raw({"inode": inode}, data)
 
     def _follow(self, request: Request) -> None:
-        header = request.header
-        path = os.path.join(request.folder(), "server.log")
-        self.follower.follow(int(header["s"]), path, header.get("inode"), int(header.get("offset", 0)))
+        header, (path, held) = request.header, self._log_of(request)
+        self.follower.follow(int(header["s"]), path, header.get("inode"), int(header.get("offset", 0)), held)
         request.answer()
+
+    def _fill(self, request: Request) -> None:
+        """A stretch of a log that is not to delay what is new."""
+        header, (path, held) = request.header, self._log_of(request)
+        start, end = int(header["offset"]), int(header["end"])
+        if not self.follower.fill(
+            int(header["s"]), path, header.get("inode"), start, end, int(header["urgency"]), held
+        ):
+            raise Refused("The log of %s no longer holds bytes %d to %d." % (header["run"], start, end))
+        request.answer()
+
+    def _log_of(self, request: Request) -> tuple[str, str | None]:
+        """The log of a run, and the descriptor through which its server writes, as long as that lives."""
+        about = subject.subject(request)
+        if about.log is None:
+            raise Refused("There is no log of %s to follow." % about.run)
+        return about.log, about.held if self.agent.runs.alive(about.process) else None
 
     def _unfollow(self, request: Request) -> None:
         self.follower.unfollow(int(request.header["s"]))
         request.answer()
 
     def _watch(self, request: Request) -> None:
-        self.watcher.watch(str(request.header["run"]), request.folder())
+        self.watcher.watch(subject.subject(request))
         request.answer()
 
     def _unwatch(self, request: Request) -> None:
@@ -165,15 +184,17 @@ def user_name() -> str:
 
 
 def start(sources: Mapping[str, str], config: Mapping[str, Any], argv: list[str]) -> None:
-    """Entry of the blob. ``look JSON`` is the second look of a kill; else serve the channel on stdin and stdout."""
+    """Entry of the blob. ``look JSON`` is the second look of a kill, ``survey`` a search for servers; else serve
+    the channel on stdin and stdout."""
     if sys.version_info < (3, 8):
         complain("the agent needs Python 3.8 or newer, this is %s" % sys.version.split()[0])
         leave(4)
     launch.AGENT_SOURCES = sources
-    if argv[:1] == ["look"]:
+    if argv[:1] in (["look"], ["survey"]):
         agent = Agent(Loop(0, 1), sources, config)
         os.set_blocking(1, True)
-        os.write(1, json.dumps(kill.look(agent, json.loads(argv[1]))).encode("ascii"))
+        found = kill.look(agent, json.loads(argv[1])) if argv[0] == "look" else discover.survey(agent)
+        os.write(1, json.dumps(found).encode("ascii"))
         leave()
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # a terminal's Ctrl-C is the dashboard's business, the channel ours

@@ -42,3 +42,13 @@ def _plain(flag: str) -> str:
 def masked(spec: Mapping[str, Any]) -> Masker:
     """The masker of a launch: its ``secrets``, wherever they stand, and the values of flags that carry keys."""
     return Masker([str(value) for value in spec.get("secrets") or ()], SECRET_FLAGS)
+
+
+def value(argv: Sequence[str], name: str) -> str | None:
+    """The last value of a flag: ``--name VALUE`` or ``--name=VALUE``."""
+    found = None
+    for at, word in enumerate(argv):
+        flag, equals, text = word.partition("=")
+        if word.startswith("-") and _plain(flag) == name:
+            found = text if equals else "".join(argv[at + 1 : at + 2])
+    return found

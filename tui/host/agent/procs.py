@@ -11,6 +11,7 @@ from .files import read_text
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
+TITLE = 8  # letters of ``sglang::``, which the children of a server have before their names
 
 
 class Proc(NamedTuple):
@@ -122,6 +123,9 @@ def members(process: dict[str, Any], procs: dict[int, Proc], log: str | None = N
         in_session = {p.pid for p in procs.values() if p.session == main and p.start >= start}
         if roots or any(writes_to(pid, log) for pid in in_session):
             found |= in_session
+    if process.get("orphans") and leader is not None:  # what a dead main process left: one session, one new parent
+        found |= {p.pid for p in procs.values() if (p.session, p.parent) == (leader.session, leader.parent)
+                  and p.name.startswith(leader.name[:TITLE])}  # fmt: skip
     found |= {pid for pid in cgroup_pids(process.get("cgroup")) if pid in procs}
     if log:
         found |= {p.pid for p in procs.values() if p.start >= start and writes_to(p.pid, log)}
@@ -187,3 +191,21 @@ def title(proc: Proc) -> str:
     if shown.startswith("python") and len(words) > 1:
         shown = " ".join([shown, *words[1:3]])
     return "pid %d %s" % (proc.pid, shown[:60])
+
+
+def owner(pid: int) -> int | None:
+    """The user id that the process belongs to."""
+    try:
+        return os.stat("/proc/%d" % pid).st_uid
+    except OSError:
+        return None
+
+
+def user(uid: int) -> str:
+    """The login name of a user id."""
+    try:
+        import pwd
+
+        return pwd.getpwuid(uid).pw_name
+    except (ImportError, KeyError):
+        return "uid %d" % uid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from typing import Iterable, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 from .files import read_text
 from .procs import look
@@ -17,21 +17,30 @@ class Listener(NamedTuple):
 
     address: str
     inode: str
+    port: int = 0
+    uid: int = -1
 
 
 def listeners(port: int) -> list[Listener]:
     """Everything that listens on ``port`` in this network namespace."""
-    wanted = "%04X" % port
-    found = []
+    return list(_listening("%04X" % port))
+
+
+def all_listeners() -> list[Listener]:
+    """Everything that listens on any port in this network namespace."""
+    return list(_listening())
+
+
+def _listening(port: str = "") -> Iterator[Listener]:
+    """``port`` in the kernel's four hexadecimal digits; any without it."""
     for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
         for line in (read_text("/proc/self/net/" + name, 64 << 20) or "").splitlines()[1:]:
-            if LISTEN not in line or wanted not in line:
+            if LISTEN not in line or port not in line:
                 continue
             fields = line.split()
             address, _, local_port = fields[1].rpartition(":")
-            if local_port == wanted and fields[3] == LISTEN:
-                found.append(Listener(_address(family, address), fields[9]))
-    return found
+            if local_port == (port or local_port) and fields[3] == LISTEN:
+                yield Listener(_address(family, address), fields[9], int(local_port, 16), int(fields[7]))
 
 
 def _address(family: int, text: str) -> str:
@@ -62,6 +71,11 @@ def _dual_stack() -> bool:
 
 def holds(pid: int, inodes: set[str]) -> str | None:
     """Which of the sockets ``inodes`` the process has open; ``None`` too when its descriptors cannot be seen."""
+    return next(held(pid, inodes), None)
+
+
+def held(pid: int, inodes: set[str]) -> Iterator[str]:
+    """Those of the sockets ``inodes`` that the process has open."""
     folder = "/proc/%d/fd" % pid
     try:
         for fd in os.listdir(folder):
@@ -70,10 +84,9 @@ def holds(pid: int, inodes: set[str]) -> str | None:
             except OSError:
                 continue
             if target.startswith("socket:[") and target[8:-1] in inodes:
-                return target[8:-1]
+                yield target[8:-1]
     except OSError:
         pass
-    return None
 
 
 def owner(inodes: set[str]) -> str | None:

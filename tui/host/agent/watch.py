@@ -11,6 +11,7 @@ from .connect import Connect
 from .files import read_json
 from .loop import IN, Timer
 from .requests import Agent
+from .subject import Subject
 
 PERIOD = 0.5  # seconds between two looks at processes and memory
 CALM = 1.0  # the same, while nothing changes
@@ -23,11 +24,9 @@ EXIT_PATIENCE = 1.0  # seconds for the keeper to write how it ended
 class Watch:
     """One watched run."""
 
-    def __init__(self, watcher: Watcher, run: str, folder: str) -> None:
-        self._watcher, self._agent, self.run, self.folder = watcher, watcher.agent, run, folder
-        self._log = os.path.join(folder, "server.log")
-        self.process = read_json(os.path.join(folder, "process.json")) or {}
-        self.port = int((read_json(os.path.join(folder, "run.json")) or {}).get("port") or 0)
+    def __init__(self, watcher: Watcher, about: Subject) -> None:
+        self._watcher, self._agent, self.run, self._folder = watcher, watcher.agent, about.run, about.folder
+        self._log, self.process, self.port = about.log, about.process, about.port
         self._pidfd = self._open_pidfd()
         self._timer: Timer | None = None
         self._last: dict[str, Any] = {}
@@ -70,19 +69,22 @@ class Watch:
 
     def _await_exit(self, until: float) -> None:
         """The keeper writes ``exit.json`` within milliseconds; a killed keeper never does."""
-        ended = read_json(os.path.join(self.folder, "exit.json"))
+        ended = self._exit()
         keeper = self.process.get("keeper") or {}
         writing = procs.is_alive(keeper.get("pid"), keeper.get("start")) and time.monotonic() < until
         if ended is None and writing:
             self._timer = self._agent.loop.later(0.01, lambda: self._await_exit(until))
             return
-        ended = ended or read_json(os.path.join(self.folder, "exit.json"))  # written just before the keeper left
+        ended = ended or self._exit()  # written just before the keeper left
         try:
-            size = os.stat(self._log).st_size
+            size = os.stat(self._log).st_size if self._log else None
         except OSError:
             size = None
         self._agent.loop.send({"t": "ended", "run": self.run, "exit": ended, "log_size": size})
         self._watcher.drop(self.run)
+
+    def _exit(self) -> dict[str, Any] | None:
+        return read_json(os.path.join(self._folder, "exit.json")) if self._folder else None
 
     def sample(self, found: dict[int, procs.Proc], free: tuple[int, int]) -> bool:
         """Look, and report what has changed, or anyway after a second. True: look again soon."""
@@ -123,6 +125,7 @@ class Watch:
         if any(self._accepts.values()):
             return "own", None
         own = next((inode for inode in (sockets.holds(pid, inodes) for pid in pids) if inode), None)
+        own = own or (self._by_owner(found) if self._folder is None else None)
         if own is None:
             key = ",".join(sorted(inodes))
             if key not in self._strangers:
@@ -133,6 +136,14 @@ class Watch:
             Connect(self._agent.loop, sockets.reachable(found), self.port, self._on_connect(own))
             return None, None  # the answer comes with the next look
         return "none", None
+
+    def _by_owner(self, found: list[sockets.Listener]) -> str | None:
+        """The socket on the port of a server whose descriptors cannot be seen, since it is another user's."""
+        pid = self.process["pid"]
+        if os.access("/proc/%d/fd" % pid, os.R_OK):
+            return None
+        uid = procs.owner(pid)
+        return next((listener.inode for listener in found if listener.uid == uid), None)
 
     def _on_connect(self, inode: str) -> Any:
         def connected(sock: Any, error: str | None) -> None:
@@ -155,10 +166,10 @@ class Watcher:
         self._watches: dict[str, Watch] = {}
         self._timer: Timer | None = None
 
-    def watch(self, run: str, folder: str) -> None:
-        self.drop(run)
-        watch = Watch(self, run, folder)
-        self._watches[run] = watch
+    def watch(self, about: Subject) -> None:
+        self.drop(about.run)
+        watch = Watch(self, about)
+        self._watches[about.run] = watch
         self.look_now()
 
     def drop(self, run: str) -> None:
