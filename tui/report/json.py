@@ -35,7 +35,7 @@ def report(state: ServerState, now: float) -> Report:
         "stage": stage.value if stage else None,
         "stages": [_stage(one, _offset(state)) for one in verdict.stages(state)],
         "missing_ranks": list(log.missing_ranks),
-        "sglang_version": log.version,
+        "sglang_version": verdict.version(state),
         "failure": _failure(state),
         "exit": _exit(state),
         "pools": [_pool(pool) for pool in log.pools],

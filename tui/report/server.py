@@ -22,7 +22,7 @@ def _head(state: ServerState, width: int) -> list[str]:
     log, info = state.log, state.info
     model = info.model or log.model
     facts = [
-        f"SGLang {log.version}" if log.version else "",
+        f"SGLang {release}" if (release := verdict.version(state)) else "",
         f"model {model}" if model else "",
         f"{log.lines} lines",
     ]

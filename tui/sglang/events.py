@@ -46,11 +46,12 @@ class Watched:
 
 @dataclass(frozen=True, slots=True)
 class HttpRead:
-    """An answer of the server by HTTP: ready or not, and live figures where it has them."""
+    """An answer of the server by HTTP: ready or not, and live figures and a version where it has them."""
 
     at: float
     ready: bool | None = None
     sample: Sample | None = None
+    version: str | None = None  # SGLang's
 
 
 @dataclass(frozen=True, slots=True)

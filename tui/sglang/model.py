@@ -167,6 +167,7 @@ class RunInfo:
     boot_id: str | None = None
     utc_offset: int | None = None  # seconds east of UTC on the host
     adopted: bool = False
+    sglang: str | None = None  # its version, as the launch found it beside the interpreter
 
 
 @dataclass(frozen=True, slots=True)

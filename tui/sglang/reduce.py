@@ -46,7 +46,8 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
             return _watched(state, event)
         case HttpRead():
             ready = state.http_ready if event.ready is None else event.ready
-            return replace(state, http_ready=ready, http=event.sample or state.http, seen_at=event.at)
+            http, version = event.sample or state.http, event.version or state.http_version
+            return replace(state, http_ready=ready, http=http, http_version=version, seen_at=event.at)
         case Launched():
             return ServerState(
                 state.info, event.run, seen_at=event.at, previous_stages=event.previous_stages, restarts=state.restarts

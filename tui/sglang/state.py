@@ -25,6 +25,7 @@ class ServerState:
     listening: str | None = None
     http_ready: bool | None = None  # the answer of /ready or /model_info, where ready_by asks for it
     http: Sample | None = None  # the newest live figures by HTTP, where the log is silent
+    http_version: str | None = None  # SGLang's, as the running server answered
     memory: MemoryReading | None = None
     memory_peak: int = 0  # bytes, the largest ``memory.pinned`` of this run
     grew_at: float | None = None  # when ``memory_peak`` last grew

@@ -11,6 +11,7 @@ from tui.sglang.args import is_worker_node
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.mask import mask_text
 from tui.sglang.model import Failure, Progress
+from tui.sglang.release import release
 from tui.sglang.safe import safe
 from tui.sglang.stages import bar
 from tui.sglang.trace import EMPTY
@@ -28,7 +29,7 @@ def summary(parser: LogParser) -> LogFacts:
     bare = LogFacts(
         lines=parser.lines,
         size=parser.size,
-        version=numbers.version,
+        version=release(parser.args) or numbers.version,
         model=parser.args.get("served_model_name") or parser.args.get("model_path"),
         args=parser.args,
         stage=stages.stage,

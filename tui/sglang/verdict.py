@@ -130,6 +130,11 @@ def _explained(state: ServerState) -> Failure | None:
     return failures.from_exit(end, state.log)
 
 
+def version(state: ServerState) -> str | None:
+    """SGLang's: as the running server answered, as the launch found it installed, or as its log gives it away."""
+    return state.http_version or (state.run.sglang if state.run else None) or state.log.version
+
+
 def figures(state: ServerState) -> Sample | None:
     """The newest figures: of the log, or by HTTP where the log tells none."""
     return state.log.latest or state.http
