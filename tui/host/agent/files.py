@@ -41,14 +41,35 @@ def read_json(path: str) -> dict[str, Any] | None:
 
 
 def write_json(path: str, value: dict[str, Any]) -> None:
-    """Replace ``path`` atomically. Raises ``OSError``."""
+    """Replace ``path`` atomically. Raises ``OSError``, and then leaves nothing new behind."""
     aside = "%s.%d.tmp" % (path, os.getpid())
-    fd = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
-        os.write(fd, json.dumps(dict(value, format=FORMAT), indent=1).encode("ascii") + b"\n")
+        write_file(aside, json.dumps(dict(value, format=FORMAT), indent=1).encode("ascii") + b"\n")
+        os.rename(aside, path)
+    except OSError:
+        unlink(aside)
+        raise
+
+
+def write_file(path: str, data: bytes) -> None:
+    """The whole of ``data``, mode 0600: a disk that is nearly full takes a part without a word. Raises ``OSError``."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError as error:
+        error.filename = path
+        raise
     finally:
         os.close(fd)
-    os.rename(aside, path)
+
+
+def unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
 
 
 def private_dirs(path: str) -> None:

@@ -10,6 +10,8 @@ from .loop import Loop, nonblocking
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)  # exec would pass on that they are ignored
 
+PR_SET_CHILD_SUBREAPER = 36
+
 
 def memory_file(name: str, data: bytes) -> int:
     """A descriptor at the start of an anonymous file that holds ``data``."""
@@ -21,9 +23,17 @@ def memory_file(name: str, data: bytes) -> int:
     return fd
 
 
-def spawn(argv: Sequence[str], fds: Sequence[int], env: Mapping[str, str] | None = None, cwd: str | None = None) -> int:
+def spawn(
+    argv: Sequence[str],
+    fds: Sequence[int],
+    env: Mapping[str, str] | None = None,
+    cwd: str | None = None,
+    *,
+    before: Callable[[], None] | None = None,
+) -> int:
     """Fork and exec in a session of its own; ``fds`` become 0, 1, 2 and, beyond those, stay open under their numbers.
-    Everything else closes by itself (Python opens close-on-exec)."""
+    Everything else closes by itself (Python opens close-on-exec). ``before`` is done in the child, whose memory is then
+    its own."""
     pid = os.fork()
     if pid:
         return pid
@@ -37,11 +47,23 @@ def spawn(argv: Sequence[str], fds: Sequence[int], env: Mapping[str, str] | None
             signal.signal(number, signal.SIG_DFL)
         if cwd is not None:
             os.chdir(cwd)
+        if before is not None:
+            before()
         os.execvpe(argv[0], list(argv), dict(os.environ if env is None else env))
     except BaseException as error:  # whatever it is, the copy of the agent must not live on
         os.write(2, ("%s: %s\n" % (argv[0], error)).encode("utf-8", "replace"))
     finally:
         os._exit(127)
+
+
+def become_subreaper() -> None:
+    """This process, and what it execs, gets the orphans below it."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass
 
 
 class Children:

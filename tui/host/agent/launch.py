@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import fcntl
 import json
+import marshal
 import os
 import sys
 import time
+from _frozen_importlib_external import MAGIC_NUMBER  # importlib.util has it too, at a price
 from typing import Any, Callable, Mapping
 
-from . import preflight
-from .files import private_dirs, read_json, safe_name, write_json
-from .jobs import memory_file, spawn
+from . import outcome, preflight, retention
+from .files import private_dirs, read_json, safe_name, write_file, write_json
+from .jobs import become_subreaper, memory_file, spawn
 from .loop import monotonic
 from .masking import masked
 from .packages import sglang_version
 from .procs import boot_id
 from .requests import Agent, Refused, Request
+from .trouble import cannot_write
 
 LOCK_PATIENCE = 2.0  # seconds for a keeper to leave
 SETUP_PATIENCE = 30.0  # seconds; setup lines that take longer are told by the run's end instead
@@ -55,6 +58,7 @@ def _when_unlocked(
 def _start(request: Request, spec: Mapping[str, Any], env: dict[str, str], cwd: str, lock: int) -> None:
     agent = request.agent
     server_dir = agent.runs.server_dir(spec["profile"], spec["server"])
+    folder = ""
     try:
         preflight.nobody_runs(agent.runs, spec)
         preflight.port_free(spec.get("port"))
@@ -67,14 +71,16 @@ def _start(request: Request, spec: Mapping[str, Any], env: dict[str, str], cwd: 
         keeper_spec = {"run": run, "argv": spec["argv"], "env": env, "cwd": cwd, "log": log, "setup": spec.get("setup")}
         status, pid = start_keeper(folder, keeper_spec, lock)
     except OSError as error:
-        raise Refused(
-            "The run directory cannot be written: %s: %s." % (error.filename or server_dir, error.strerror),
-            "Free disk space or fix the permissions, or set state_dir of the host.",
-        ) from error
+        retention.remove(folder)
+        raise cannot_write(error, folder or server_dir) from error
+    except Refused:
+        retention.remove(folder)
+        raise
     finally:
         os.close(lock)  # the keeper has its own descriptor of the same lock
     agent.children.add(pid)
     Starting(request, folder, status, spec)
+    agent.loop.later(retention.LATER, lambda: retention.tidy(agent.runs, spec["profile"], spec["server"]))
 
 
 def environment(spec: Mapping[str, Any]) -> dict[str, str]:
@@ -87,41 +93,36 @@ def environment(spec: Mapping[str, Any]) -> dict[str, str]:
 def take_lock(server_dir: str, spec: Mapping[str, Any]) -> int | None:
     """The server's flock, which its keeper will hold for life; ``None`` while another holds it.
 
-    The file is never unlinked: a second file would be a second lock.
+    The file is never unlinked: a second file would be a second lock. Raises ``Refused``.
     """
+    path = os.path.join(server_dir, "lock")
+    fd = -1
     try:
         private_dirs(server_dir)
-        fd = os.open(os.path.join(server_dir, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise Refused(
-            "The state folder cannot be written: %s: %s." % (error.filename, error.strerror),
-            "Fix its permissions, or set state_dir of the host to a folder of yours.",
-        ) from error
-    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        mark = json.dumps({"who": spec.get("who", ""), "at": time.time()}).encode("ascii")
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, mark, 0)
+        return fd
     except BlockingIOError:
         os.close(fd)
         return None
-    mark = json.dumps({"who": spec.get("who", ""), "at": time.time()}).encode("ascii")
-    os.ftruncate(fd, 0)
-    os.pwrite(fd, mark, 0)
-    return fd
+    except OSError as error:
+        if fd >= 0:
+            os.close(fd)
+        raise cannot_write(error, path, "state folder") from error
 
 
 def held(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> tuple[str, str]:
     """Who has the lock, and since when."""
-    holder = read_json(os.path.join(server_dir, "lock")) or {}
     running = preflight.running(agent.runs, spec)
-    since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(holder.get("at", 0)))
-    who = holder.get("who") or "somebody"
     if running:
-        message = "%s already runs as pid %s (run %s), launched by %s at %s."
-        return (
-            message % (spec["server"], running["pid"], running["run"], who, since),
-            "Watch that one, or kill it first.",
-        )
+        return preflight.already(spec, running), "Watch that one, or kill it first."
+    holder = read_json(os.path.join(server_dir, "lock")) or {}
+    since = ", since %s" % preflight.clock(holder["at"]) if "at" in holder else ""
     return (
-        "%s is being launched or ended right now: %s, at %s." % (spec["server"], who, since),
+        "%s is being launched or ended right now by %s%s." % (spec["server"], holder.get("who") or "somebody", since),
         "Wait until that is done; what is left of its processes keeps the lock.",
     )
 
@@ -164,27 +165,45 @@ def installed(spec: Mapping[str, Any], cwd: str) -> str | None:
 
 
 def start_keeper(folder: str, spec: Mapping[str, Any], lock: int) -> tuple[int, int]:
-    """(descriptor that tells what came of it, keeper's pid). The specification goes through memory, not a file."""
-    path = os.path.join(folder, "keeper.py")
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    os.write(fd, AGENT_SOURCES["keeper"].encode("utf-8"))
-    os.close(fd)
-    null = os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC)
-    errors = os.open(os.path.join(folder, "keeper.err"), os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    memory = memory_file("hcs-spec", json.dumps(spec).encode("ascii"))
+    """(descriptor that tells what came of it, keeper's pid). The specification goes through memory, not a file.
+
+    Raises ``OSError``."""
+    path = os.path.join(folder, "keeper.pyc")
     status, write = os.pipe()
-    argv = [sys.executable, "-ISB", path, folder, str(memory), str(write), str(lock)]
-    pid = spawn(argv, (null, null, errors, memory, write, lock), cwd="/")
-    for fd in (null, errors, memory, write):
-        os.close(fd)
-    return status, pid
+    opened = [write]
+    try:
+        opened.append(os.open("/dev/null", os.O_RDWR | os.O_CLOEXEC))
+        errors = os.path.join(folder, "keeper.err")
+        opened.append(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
+        opened.append(memory_file("hcs-spec", marshal.dumps(dict(spec))))  # read by the same interpreter
+        _, null, err, memory = opened
+        argv = [sys.executable, "-ISB", path, folder, str(memory), str(write), str(lock)]
+        return status, spawn(argv, (null, null, err, memory, write, lock), cwd="/", before=lambda: prepare(path, write))
+    except OSError:
+        os.close(status)
+        raise
+    finally:
+        for fd in opened:
+            os.close(fd)
+
+
+def prepare(path: str, status: int) -> None:
+    """Before exec: adopt orphans (exec keeps that) and compile the keeper to ``path``. In this process, so that neither
+    the agent nor the keeper keeps for life what compiling and ctypes take."""
+    become_subreaper()
+    code = compile(AGENT_SOURCES["keeper"], "keeper.py", "exec", dont_inherit=True, optimize=2)
+    try:
+        write_file(path, MAGIC_NUMBER + bytes(12) + marshal.dumps(code))
+    except OSError as error:
+        os.write(status, json.dumps({"unrecorded": error.strerror, "errno": error.errno}).encode("ascii") + b"\n")
+        raise
 
 
 AGENT_SOURCES: Mapping[str, str] = {}
 
 
 class Starting:
-    """Waits for the keeper's word: the program started, could not be started, or its setup lines failed."""
+    """Waits for the keeper's word: the program runs, could not be started, or its setup lines failed."""
 
     def __init__(self, request: Request, folder: str, status: int, spec: Mapping[str, Any]) -> None:
         self._request, self._folder, self._status, self._spec = request, folder, status, spec
@@ -196,51 +215,28 @@ class Starting:
     def _on_word(self, event: int) -> None:
         data = os.read(self._status, 65536)
         self._text += data
-        words = self._text.decode("utf-8", "replace").splitlines()
-        if not data or any(word == "ok" or word.startswith('{"ended"') for word in words):
+        if not data or b"\n" in self._text:
             self._done()
 
     def _done(self) -> None:
         self._loop.unwatch(self._status)
         os.close(self._status)
         self._timer.cancel()
-        words = self._text.decode("utf-8", "replace").splitlines()
-        told: dict[str, Any] = {}
-        for word in words:
-            if word.startswith("{"):
-                told.update(json.loads(word))
-        error = self._error(told, "ok" in words)
+        told: dict[str, Any] = json.loads(self._text or b"{}")
+        error = self._error(told)
         if error is not None:
             self._request.refuse(error)
         else:
             self._request.answer(self._request.agent.runs.record(self._folder))
 
-    def _error(self, told: Mapping[str, Any], setup_passed: bool) -> Refused | None:
-        if "error" in told:
-            return Refused(
-                "%s cannot be started: %s." % (self._spec["argv"][0], told["error"]),
-                "Check the interpreter or command, the working directory and their permissions.",
-                "bad_argument",
-            )
-        if "ended" in told and not setup_passed:
-            last = tail(os.path.join(self._folder, "server.log"))
-            how = told["ended"].get("signal") or "status %s" % told["ended"].get("status")
-            return Refused(
-                "The setup lines failed with %s%s" % (how, ": " + last if last else "."),
-                "Their whole output is in %s; a command that may fail needs `|| true`." % self._folder,
-            )
-        if "process" not in told:
-            why = tail(os.path.join(self._folder, "keeper.err"))
+    def _error(self, told: Mapping[str, Any]) -> Refused | None:
+        if "unrecorded" in told:
+            retention.remove(self._folder)
+            return cannot_write(OSError(told["errno"], told["unrecorded"]), self._folder)
+        if "ended" in told:
+            told = outcome.not_started(self._folder, self._spec, told["ended"]) or {}
+            return Refused(told["message"], told["remedy"], told["failure"]) if told else None
+        if "begun" not in told and read_json(os.path.join(self._folder, "process.json")) is None:
+            why = outcome.tail(os.path.join(self._folder, "keeper.err"))
             return Refused("The keeper of the run did not come up%s" % (": " + why if why else "."))
         return None
-
-
-def tail(path: str) -> str:
-    """The last line of a small file."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            lines = file.read().decode("utf-8", "replace").strip().splitlines()
-    except OSError:
-        return ""
-    return lines[-1][:300] if lines else ""

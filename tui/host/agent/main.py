@@ -8,13 +8,12 @@ import signal
 import socket
 import sys
 import time
-import traceback
 from typing import Any, Callable, Mapping
 
 from . import check, discover, frames, kill, launch, memory, procs, subject, web
 from .follow import Follower
 from .lease import Leases
-from .loop import Loop, complain, leave, monotonic
+from .loop import Loop, complain, current_trouble, leave, monotonic
 from .notify import Notifier
 from .requests import Agent, Refused, Request
 from .watch import Watcher
@@ -99,7 +98,7 @@ class Service:
         except Refused as error:
             request.refuse(error)
         except Exception as error:  # the caller must hear of it, and the agent must live on
-            self.loop.send({"t": "trouble"}, traceback.format_exc().encode("utf-8", "replace"))
+            self.loop.send({"t": "trouble"}, current_trouble())
             request.refuse(Refused("The agent failed on %r: %s: %s" % (kind, type(error).__name__, error)))
 
     def _runs(self, request: Request) -> None:

@@ -50,12 +50,19 @@ def nobody_runs(runs: Runs, spec: Mapping[str, Any]) -> None:
     """A server may live without a lock: its keeper was killed."""
     record = running(runs, spec)
     if record:
-        since = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record["started"]))
-        raise Refused(
-            "%s already runs as pid %s (run %s), launched by %s at %s."
-            % (spec["server"], record["pid"], record["run"], record["who"] or "somebody", since),
-            "Watch that one, or kill it first.",
-        )
+        raise Refused(already(spec, record), "Watch that one, or kill it first.")
+
+
+def already(spec: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+    """That the server runs, who launched it, and when."""
+    return "%s already runs as pid %s (run %s), launched by %s at %s." % (
+        spec["server"], record["pid"], record["run"], record["who"] or "somebody", clock(record["started"])
+    )  # fmt: skip
+
+
+def clock(at: float) -> str:
+    """A time of this host for people."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at))
 
 
 def port_free(port: int | None) -> None:

@@ -12,6 +12,7 @@ import socket
 import time
 from typing import Any, Iterator
 
+from . import outcome
 from .files import read_json, read_text, safe_name
 from .procs import boot_id, is_alive
 
@@ -66,6 +67,7 @@ class Runs:
         if asked is None or "run" not in asked:
             return None
         process = read_json(os.path.join(folder, "process.json")) or {}
+        ended = outcome.ended(folder)
         log = os.path.join(folder, "server.log")
         try:
             stat = os.stat(log)
@@ -73,6 +75,7 @@ class Runs:
         except OSError:
             size, inode = None, None
         stop = read_json(os.path.join(folder, "stop.json")) or {}
+        fate = outcome.fate(asked, process, ended, self.boot_id)
         return {
             "run": asked["run"],
             "profile": asked.get("profile", ""),
@@ -84,8 +87,10 @@ class Runs:
             "log": log,
             "log_size": size,
             "log_inode": inode,
-            "alive": self.alive(process),
-            "exit": read_json(os.path.join(folder, "exit.json")),
+            "alive": fate in ("running", "unkept"),
+            "fate": fate,
+            "keeper": process.get("keeper") if process.get("boot_id") == self.boot_id else None,
+            "exit": ended,
             "port": asked.get("port"),
             "digest": asked.get("digest", ""),
             "who": asked.get("who", ""),
