@@ -42,21 +42,22 @@ def test_metrics_of_a_hybrid_model() -> None:
     assert reading is not None
     assert (reading.sample.kv, reading.sample.mamba) == (0.1162109375, 0.125)
     assert reading.sample.accept_len is None
-    assert reading.max_total_num_tokens == 2048
+    assert reading.facts.max_total_num_tokens == 2048
 
 
 def test_rates_are_differences_of_counters() -> None:
     before = http.read("/metrics", body("0.5.23_llama_hicache_metrics.metrics"), 10.0)
     after = body("0.5.23_llama_hicache_metrics.metrics.after_load")
     assert before is not None
-    found = http.sample("/metrics", after, 20.0, before, 10.0)
-    assert found is not None
+    now = http.read("/metrics", after, 20.0)
+    assert now is not None
+    found = http.rate(before, now)
     assert found.generate == (4250 - 7) / 10
     assert found.prefill == (1312 - 26) / 10
     restarted = http.read("/metrics", body("0.5.23_llama_hicache_metrics.metrics"), 30.0)
     later = http.read("/metrics", after, 20.0)
     assert restarted is not None and later is not None
-    assert http.rate(later, restarted, 20.0).generate is None
+    assert http.rate(later, restarted).generate is None
 
 
 def test_dp_ranks_are_summed_and_tp_ranks_are_not() -> None:
@@ -72,7 +73,7 @@ def test_loads() -> None:
     reading = http.read("/v1/loads", body("0.5.23_hybrid_hicache_metrics.v1_loads.after_load"), 1.0)
     assert reading is not None
     assert (reading.sample.generate, reading.sample.queued, reading.sample.cache_hit) == (46.16, 0, 0.9832)
-    assert (reading.version, reading.max_total_num_tokens) == ("0.5.23", 2048)
+    assert (reading.facts.version, reading.facts.max_total_num_tokens) == ("0.5.23", 2048)
     two = {
         "aggregate": {"avg_throughput": 50},
         "loads": [{"gen_throughput": 40}, {"gen_throughput": 60, "token_usage": 0.5}],
@@ -93,7 +94,8 @@ def test_loads() -> None:
 def test_server_info(name: str, generate: float, version: str) -> None:
     reading = http.read("/server_info", body(name), 1.0)
     assert reading is not None
-    assert (reading.sample.generate, reading.version, reading.max_total_num_tokens) == (generate, version, 4096)
+    assert (reading.sample.generate, reading.facts.version) == (generate, version)
+    assert reading.facts.max_total_num_tokens == 4096
 
 
 def test_flat_server_info_of_0_4_4() -> None:
@@ -124,21 +126,6 @@ def test_model_facts() -> None:
     )
     found = http.model_facts("/server_info", body("0.5.23_hybrid_hicache_metrics.server_info.after_load"))
     assert (found.max_running_requests, found.max_total_num_tokens, found.version) == (8, 2048, "0.5.23")
-
-
-@pytest.mark.parametrize(
-    ("version", "metrics", "paths"),
-    [
-        ("0.4.6.post5", False, ("/get_server_info",)),
-        ("0.5.6", True, ("/metrics", "/server_info")),
-        ("0.5.12", True, ("/metrics", "/v1/loads", "/server_info")),
-        ("0.5.23", False, ("/server_info", "/v1/loads")),
-        (None, True, http.LIVE_PATHS),
-    ],
-)
-def test_best_source(version: str | None, metrics: bool, paths: tuple[str, ...]) -> None:
-    assert http.best_source(version, metrics) == paths
-    assert not any("health" in path for path in paths)
 
 
 @pytest.mark.parametrize(

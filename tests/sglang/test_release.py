@@ -11,7 +11,7 @@ from tui.sglang import verdict
 from tui.sglang.events import HttpRead, Launched, LogRead
 from tui.sglang.facts import read
 from tui.sglang.memory import version_tuple
-from tui.sglang.model import RunInfo, ServerInfo
+from tui.sglang.model import ModelFacts, RunInfo, ServerInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.release import FIRST_FLAGS, release
 from tui.sglang.state import ServerState
@@ -52,7 +52,9 @@ def test_what_runs_counts_before_what_was_installed_and_what_the_log_gives_away(
     run = RunInfo("r", 1, 0.0, ("python",), "/log", sglang="0.5.12.post1")
     state = reduce(reduce(state, Launched(2.0, run)), LogRead(3.0, log))
     assert verdict.version(state) == "0.5.12.post1"
-    assert verdict.version(reduce(state, HttpRead(4.0, True, version="0.5.12.post2"))) == "0.5.12.post2"
+    assert (
+        verdict.version(reduce(state, HttpRead(4.0, True, facts=ModelFacts(version="0.5.12.post2")))) == "0.5.12.post2"
+    )
 
 
 @pytest.mark.parametrize(("last", "sizes"), [("0.5.16", "once per pool and rank"), ("0.5.17", "once per rank")])

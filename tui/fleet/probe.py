@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from tui.fleet.api import Outcome
 from tui.host.api import HostError, HttpAnswer, Link
 from tui.profile.model import Secret, Server
-from tui.sglang import http
-from tui.sglang.events import HttpRead
+from tui.sglang import http, live, verdict
+from tui.sglang.events import HttpRead, Noted
 from tui.sglang.model import Sample, Stage
 from tui.sglang.state import ServerState
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui.fleet.supervisor import Supervisor
 
 PROBE_SECONDS = 10.0
-_READY_PATHS = ("/ready", "/model_info", "/get_model_info")  # /ready from 0.5.20, /model_info from 0.5.6
+OK, UNAUTHORIZED = 200, 401
 
 
 def wants_http(state: ServerState) -> bool:
@@ -39,7 +39,8 @@ class HttpProbe:
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
         self._task: asyncio.Task[None] | None = None
-        self._before: tuple[str, http.Reading] | None = None
+        self._before: http.Reading | None = None
+        self._gone: dict[str, int] = {}  # paths that this run's server does not have
 
     def consider(self) -> None:
         """Begin to ask when that became necessary."""
@@ -47,47 +48,67 @@ class HttpProbe:
             self._task = asyncio.get_running_loop().create_task(self._ask())
 
     def stop(self) -> None:
+        """The run is over: another may be of another release."""
         if self._task:
             self._task.cancel()
             self._task = None
+        self._before, self._gone = None, {}
 
     async def _ask(self) -> None:
         supervisor, port = self._supervisor, self._supervisor.server.port
         while port is not None and wants_http(supervisor.state):
             ready = await self._ready(port)
-            sample = await self._figures(port) if ready else None
-            supervisor.apply(HttpRead(supervisor.now, ready=ready, sample=sample))
+            wanted = ready and supervisor.state.log.latest is None  # the log comes first
+            now = await self._reading(port) if wanted else None
+            before, self._before = self._before, now or self._before
+            sample = http.rate(before, now) if before and now else now.sample if now else None
+            supervisor.apply(HttpRead(supervisor.now, ready, sample, now.facts if now else None))
             await asyncio.sleep(PROBE_SECONDS)
 
+    async def _get(self, port: int, path: str) -> HttpAnswer:
+        """Raises ``HostError`` when nothing answers."""
+        supervisor = self._supervisor
+        answer = await supervisor.link.get(port, path, headers=authorization(supervisor.server))
+        if answer.status in live.GONE:
+            self._gone[path] = answer.status
+        return answer
+
     async def _ready(self, port: int) -> bool:
-        """Whether one of the readiness paths says so; a server that still loads may know none of them."""
-        for path in _READY_PATHS:
+        """Whether a readiness path says so; a server that still loads may know none of them."""
+        for path in http.READY_PATHS:
+            if path in self._gone and path != http.READY_PATHS[-1]:
+                continue
             try:
-                answer = await self._supervisor.link.get(port, path, headers=authorization(self._supervisor.server))
+                answer = await self._get(port, path)
             except HostError:
                 return False
-            ready = http.ready(path, answer.status)
-            if ready is not None:
-                return ready
+            if answer.status == UNAUTHORIZED:
+                note = "its HTTP asks for a key: set api-key in the profile, or its readiness cannot be asked for"
+                self._supervisor.apply(Noted(self._supervisor.now, note))
+            if answer.status not in live.GONE:
+                return http.ready(path, answer.status) or False
         return False
 
-    async def _figures(self, port: int) -> Sample | None:
-        """Live figures from the best source that the server has; rates from the counters of two readings."""
-        supervisor = self._supervisor
-        run = supervisor.state.run
-        now = supervisor.now + ((run.utc_offset or 0) if run else 0)
-        for path in http.best_source(supervisor.state.log.version):
-            try:
-                answer = await supervisor.link.get(port, path, headers=authorization(supervisor.server))
-            except HostError:
-                return None
-            reading = http.read(path, answer.body, now) if answer.status == 200 else None
-            if reading:
-                before, self._before = self._before, (path, reading)
-                if before and before[0] == path:
-                    return http.rate(before[1], reading, before[1].sample.at_local)
-                return reading.sample
-        return None
+    async def _reading(self, port: int) -> http.Reading | None:
+        """Live figures from the best sources that the server has, and what it says of itself."""
+        run = self._supervisor.state.run
+        now = self._supervisor.now + ((run.utc_offset or 0) if run else 0)
+        version = verdict.version(self._supervisor.state)
+        statuses, readings = dict(self._gone), list[http.Reading]()
+        try:
+            while path := live.next_path(version, statuses, any(each.generated is not None for each in readings)):
+                answer = await self._get(port, path)
+                statuses[path] = answer.status
+                reading = http.read(path, answer.body, now) if answer.status == OK else None
+                if reading:
+                    readings.append(reading)
+                    version = version or reading.facts.version
+            if self._before is None:  # once: how long a context may be
+                about = http.model_facts("/v1/models", (await self._get(port, "/v1/models")).body)
+                readings.append(http.Reading(Sample(now), facts=about))
+        except HostError:
+            pass
+        return live.merged(readings)
 
 
 def authorization(server: Server) -> dict[str, str]:

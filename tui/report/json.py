@@ -15,7 +15,7 @@ Report = dict[str, object]
 
 def report(state: ServerState, now: float) -> Report:
     """Everything that is known of one server, in the shape of ``report_schema``. ``now`` is Unix seconds."""
-    info, run, log = state.info, state.run, state.log
+    info, run, log, facts = state.info, state.run, state.log, verdict.model_facts(state)
     mark = marks(state, now)
     stage = verdict.stage(state)
     return {
@@ -25,7 +25,7 @@ def report(state: ServerState, now: float) -> Report:
         "port": info.port,
         "url": info.url,
         "pid": run.pid if run else None,
-        "model": info.model or log.model,
+        "model": facts.model,
         "gpus": list(info.gpus),
         "started": _started(state),
         "log": run.log if run else info.log,
@@ -35,16 +35,16 @@ def report(state: ServerState, now: float) -> Report:
         "stage": stage.value if stage else None,
         "stages": [_stage(one, _offset(state)) for one in verdict.stages(state)],
         "missing_ranks": list(log.missing_ranks),
-        "sglang_version": verdict.version(state),
+        "sglang_version": facts.version,
         "failure": _failure(state),
         "exit": _exit(state),
         "pools": [_pool(pool) for pool in log.pools],
-        "max_total_num_tokens": log.max_total_num_tokens,
-        "max_running_requests": log.max_running_requests,
-        "context_len": log.context_len,
+        "max_total_num_tokens": facts.max_total_num_tokens,
+        "max_running_requests": facts.max_running_requests,
+        "context_len": facts.context_len,
         **_figures(state, now),
         "lines": log.lines,
-        "warnings": [*log.warnings, *state.notes],
+        "warnings": [*log.warnings, *state.notes, *filter(None, [verdict.port_taken(state)])],
     }
 
 

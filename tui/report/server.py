@@ -19,11 +19,10 @@ def server_text(state: ServerState, now: float, width: int = WIDTH) -> str:
 
 
 def _head(state: ServerState, width: int) -> list[str]:
-    log, info = state.log, state.info
-    model = info.model or log.model
+    log, info, known = state.log, state.info, verdict.model_facts(state)
     facts = [
-        f"SGLang {release}" if (release := verdict.version(state)) else "",
-        f"model {model}" if model else "",
+        f"SGLang {known.version}" if known.version else "",
+        f"model {known.model}" if known.model else "",
         f"{log.lines} lines",
     ]
     lines = [f"{info.name}: {_outcome(state)}", *wrapped(", ".join(fact for fact in facts if fact), width, "  ")]
@@ -86,10 +85,11 @@ def _in(pool: Pool, unit: str) -> float:
 
 
 def _limits(state: ServerState, width: int) -> list[str]:
+    facts = verdict.model_facts(state)
     limits = {
-        "max_total_num_tokens": state.log.max_total_num_tokens,
-        "max_running_requests": state.log.max_running_requests,
-        "context_len": state.log.context_len,
+        "max_total_num_tokens": facts.max_total_num_tokens,
+        "max_running_requests": facts.max_running_requests,
+        "context_len": facts.context_len,
     }
     return wrapped(", ".join(f"{name} {value}" for name, value in limits.items() if value is not None), width)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample
+from tui.sglang.model import Exit, Failure, MemoryReading, ModelFacts, RunInfo, Sample
 from tui.sglang.restarts import Restarts
 
 
@@ -36,22 +36,24 @@ class LogRead:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The agent's look at a run's processes, memory and port; fields that it could not read are ``None``."""
+    """The agent's look at a run's processes, memory and port, or at the port of a server that was never launched;
+    fields that it could not read are ``None``."""
 
     at: float
     alive: bool | None = None
     listening: str | None = None
     memory: MemoryReading | None = None
+    listener: str | None = None  # who, when ``listening`` is foreign
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRead:
-    """An answer of the server by HTTP: ready or not, and live figures and a version where it has them."""
+    """An answer of the server by HTTP: ready or not, live figures, and what it says of itself, where it has them."""
 
     at: float
     ready: bool | None = None
     sample: Sample | None = None
-    version: str | None = None  # SGLang's
+    facts: ModelFacts | None = None
 
 
 @dataclass(frozen=True, slots=True)

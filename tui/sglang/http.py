@@ -1,4 +1,4 @@
-"""What SGLang answers by HTTP, per version: bytes in, figures out. Nothing here asks; ``LIVE_PATHS`` says what to ask.
+"""What SGLang answers by HTTP, per version: bytes in, figures out. Nothing here asks; ``live`` says what to ask.
 
 Total: any bytes give values or ``None``. Answers hold keys and whole command lines: only the named figures are kept.
 Rates of ``/server_info`` and ``/v1/loads`` are as old as the last decode line (an idle server keeps its last value), so
@@ -10,71 +10,38 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from tui.sglang.memory import version_tuple
 from tui.sglang.metrics import read_metrics
-from tui.sglang.model import Sample
+from tui.sglang.model import ModelFacts, Sample
 
 __all__ = [
-    "LIVE_PATHS",
     "READY_PATHS",
     "ModelFacts",
     "Reading",
     "Sample",
-    "best_source",
     "model_facts",
     "rate",
     "read",
     "ready",
-    "sample",
 ]
 
 BODY_CAP = 8 * 1024 * 1024  # bytes of an answer that are read
 
-# Best first. /v1/loads answers 404 before 0.5.8, /metrics without --enable-metrics, /server_info before 0.5.6.
-LIVE_PATHS = ("/metrics", "/v1/loads", "/server_info", "/get_server_info")
+# Best first; /ready from 0.5.20, /model_info from 0.5.6. The last one writes a warning into the log from then on.
 READY_PATHS = ("/ready", "/model_info", "/get_model_info")
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One answer with live figures. ``generated`` and ``prefilled`` are counters of tokens since the start."""
+    """One answer with live figures. ``generated`` and ``prefilled`` are counters of tokens since the start, as the
+    path ``source`` counts them."""
 
     sample: Sample
+    source: str = ""
     generated: float | None = None
     prefilled: float | None = None
-    max_total_num_tokens: int | None = None
-    version: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ModelFacts:
-    """What a server says of its model and itself."""
-
-    model: str | None = None
-    context_len: int | None = None
-    max_total_num_tokens: int | None = None
-    max_running_requests: int | None = None
-    version: str | None = None
-
-
-def best_source(version: str | None, metrics: bool = True) -> tuple[str, ...]:
-    """The paths to ask for live figures, best first; ``metrics``: whether the server was started with them.
-
-    ``/get_server_info`` and ``/get_model_info`` write a warning into the log on every call from 0.5.6 on, so they
-    are only for older servers. Without ``--enable-metrics`` the rate in ``/v1/loads`` is always 0: ``/server_info``
-    then comes first for the rate. Nothing here generates a token.
-    """
-    known = version_tuple(version)
-    first = ("/metrics",) if metrics else ()
-    if known is None:
-        return LIVE_PATHS if metrics else LIVE_PATHS[1:]
-    if known < (0, 5, 6):
-        return (*first, "/get_server_info")
-    if known < (0, 5, 8):
-        return (*first, "/server_info")
-    return (*first, "/v1/loads", "/server_info") if metrics else ("/server_info", "/v1/loads")
+    facts: ModelFacts = field(default_factory=ModelFacts)
 
 
 def ready(path: str, status: int) -> bool | None:
@@ -87,18 +54,8 @@ def ready(path: str, status: int) -> bool | None:
     return False if status == 503 else None
 
 
-def sample(
-    path: str, body: bytes, at: float, before: Reading | None = None, before_at: float | None = None
-) -> Sample | None:
-    """The live figures of an answer at ``at``; with an earlier reading, rates are differences of counters."""
-    reading = read(path, body, at)
-    if reading is None:
-        return None
-    return rate(before, reading, before_at) if before is not None and before_at is not None else reading.sample
-
-
 def read(path: str, body: bytes, at: float) -> Reading | None:
-    """An answer of one of ``LIVE_PATHS`` as figures; ``None`` when it holds none."""
+    """An answer of a path that ``live`` names as figures; ``None`` when it holds none."""
     body = body[:BODY_CAP]
     if path.startswith("/metrics"):
         return _of_metrics(body, at)
@@ -106,15 +63,17 @@ def read(path: str, body: bytes, at: float) -> Reading | None:
     if path.startswith("/v1/loads"):
         return _of_loads(answer, at)
     if path.startswith(("/server_info", "/get_server_info")):
-        return _of_server_info(answer, at)
+        return _of_server_info(path, answer, at)
     if path.startswith("/get_load"):
         return _of_load(body, at)
     return None
 
 
-def rate(before: Reading, now: Reading, before_at: float) -> Sample:
+def rate(before: Reading, now: Reading) -> Sample:
     """``now``'s figures with rates from the counters of both, tokens per second; a restarted counter gives none."""
-    seconds = now.sample.at_local - before_at
+    if before.source != now.source:
+        return now.sample
+    seconds = now.sample.at_local - before.sample.at_local
     return replace(
         now.sample,
         generate=_rate(before.generated, now.generated, seconds, now.sample.generate),
@@ -129,9 +88,11 @@ def _rate(before: float | None, now: float | None, seconds: float, otherwise: fl
 
 
 def model_facts(path: str, body: bytes) -> ModelFacts:
-    """What ``/model_info``, ``/get_model_info``, ``/v1/models``, ``/server_info`` or ``/v1/loads`` say of "
-    "the server."""
-    answer = _object(body[:BODY_CAP])
+    """What ``/model_info``, ``/v1/models``, ``/server_info`` (and their older names) or ``/v1/loads`` say of it all."""
+    return _facts(path, _object(body[:BODY_CAP]))
+
+
+def _facts(path: str, answer: Mapping[str, object]) -> ModelFacts:
     if path.startswith("/v1/models"):
         first = next(_dicts(answer.get("data")), {})
         return ModelFacts(_text(first.get("id")), _count(first.get("max_model_len")))
@@ -151,35 +112,46 @@ def model_facts(path: str, body: bytes) -> ModelFacts:
 
 
 def _of_loads(answer: Mapping[str, object], at: float) -> Reading | None:
-    """``/v1/loads`` from 0.5.8: one entry per DP rank; its aggregate's throughput is a mean, so it is not used."""
+    """``/v1/loads`` from 0.5.8: one entry per DP rank; its aggregate's throughput is a mean, so it is not used.
+
+    Without ``--enable-metrics`` rates are 0; up to 0.5.19 each decode report writes 0 over the share of cache hits.
+    """
     ranks = tuple(_dicts(answer.get("loads")))
     if not ranks:
         return None
-    speculative = [rank["speculative"] for rank in ranks if isinstance(rank.get("speculative"), dict)]
+    speculative = tuple(rank["speculative"] for rank in ranks if isinstance(rank.get("speculative"), dict))
     found = Sample(
         at,
-        generate=_sum(ranks, "gen_throughput"),
+        generate=_sum(ranks, "gen_throughput") or None,
         running=_whole_sum(ranks, "num_running_reqs"),
         queued=_whole_sum(ranks, "num_waiting_reqs"),
         kv=_most(ranks, "token_usage"),
-        accept_len=_most(_dicts(speculative), "accept_length"),
-        accept_rate=_most(_dicts(speculative), "accept_rate"),
-        cache_hit=_most(ranks, "cache_hit_rate"),
+        accept_len=_most(_dicts(list(speculative)), "accept_length") or None,
+        accept_rate=_most(_dicts(list(speculative)), "accept_rate") or None,
+        cache_hit=_most(ranks, "cache_hit_rate") or None,
     )
-    return Reading(
-        found, max_total_num_tokens=_whole_sum(ranks, "max_total_num_tokens"), version=_text(answer.get("version"))
-    )
+    generated, prefilled = _generated(ranks), _sum(ranks, "total_prefill_uncached_tokens")
+    return Reading(found, "/v1/loads", generated, prefilled, _facts("/v1/loads", answer))
 
 
-def _of_server_info(answer: Mapping[str, object], at: float) -> Reading | None:
+def _generated(ranks: tuple[Mapping[str, object], ...]) -> float | None:
+    """Tokens generated since the start: the sixth sum over decode steps, from 0.5.17; none before the first step."""
+    if not any("decode_moments" in rank for rank in ranks):
+        return None
+    sums = [rank["decode_moments"] for rank in ranks if rank.get("decode_moments") is not None]
+    numbers = [_number(each[5]) if isinstance(each, list) and len(each) > 5 else None for each in sums]
+    known = [number for number in numbers if number is not None]
+    return _number(sum(known)) if len(known) == len(sums) else None
+
+
+def _of_server_info(path: str, answer: Mapping[str, object], at: float) -> Reading | None:
     """``/server_info``: ``internal_states`` per DP rank from 0.4.6, flat in 0.4.4 and 0.4.5, no live part before."""
     ranks = tuple(_dicts(answer.get("internal_states"))) or (answer,)
-    generate = _sum(ranks, "last_gen_throughput")
-    version, tokens = _text(answer.get("version")), _count(answer.get("max_total_num_tokens"))
-    if generate is None and version is None and tokens is None:
+    generate, facts = _sum(ranks, "last_gen_throughput"), _facts(path, answer)
+    if generate is None and facts.version is None and facts.max_total_num_tokens is None:
         return None
     found = Sample(at, generate=generate, accept_len=_most(ranks, "avg_spec_accept_length"))
-    return Reading(found, max_total_num_tokens=tokens, version=version)
+    return Reading(found, path, facts=facts)
 
 
 def _of_load(body: bytes, at: float) -> Reading | None:
@@ -189,7 +161,7 @@ def _of_load(body: bytes, at: float) -> Reading | None:
         return None
     waiting, total = _whole_sum(ranks, "num_waiting_reqs"), _whole_sum(ranks, "num_reqs")
     running = total - (waiting or 0) if total is not None else None
-    return Reading(Sample(at, running=running, queued=waiting))
+    return Reading(Sample(at, running=running, queued=waiting), "/get_load")
 
 
 def _of_metrics(body: bytes, at: float) -> Reading | None:
@@ -213,7 +185,8 @@ def _of_metrics(body: bytes, at: float) -> Reading | None:
         accept_rate=found.gauge("spec_accept_rate") or None,
         cache_hit=min(1.0, cached / prompt) if cached is not None and prompt else None,
     )
-    return Reading(current, generated, prefilled, _count(found.summed("max_total_num_tokens")))
+    facts = ModelFacts(max_total_num_tokens=_count(found.summed("max_total_num_tokens")))
+    return Reading(current, "/metrics", generated, prefilled, facts)
 
 
 def _less(all_: float | None, part: float | None) -> float | None:

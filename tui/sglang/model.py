@@ -145,6 +145,17 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What a running server says of its model and itself by HTTP."""
+
+    model: str | None = None
+    context_len: int | None = None
+    max_total_num_tokens: int | None = None
+    max_running_requests: int | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryReading:
     """The memory of a run on its host, in bytes. ``pinned`` is what the run holds beyond files (anonymous and
     shared); ``source`` names how it was read."""
@@ -171,6 +182,19 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Stranger:
+    """What is known of a server that was found running and that no profile here launched."""
+
+    owner: str
+    command: str  # one line, secrets masked
+    kind: str = "server"  # server | program (one with an engine inside) | orphans (of a dead main process)
+    container: str | None = None  # "docker 0123456789ab": nothing here can end it
+    job: str | None = None  # "slurm job 77"
+    output: str = ""  # where it prints, when that is no file: "goes to a terminal (/dev/pts/3)"
+    ours: str | None = None  # "profile/server", launched by hcs-tui
+
+
+@dataclass(frozen=True, slots=True)
 class ServerInfo:
     """What the profile says of a server, as far as it is shown."""
 
@@ -185,3 +209,4 @@ class ServerInfo:
     ready_timeout: float = 900.0  # seconds
     stall_after: float = 300.0  # seconds without a sign of life
     planned_host_gb: float | None = None  # decimal GB of host memory that the flags ask for, all ranks
+    stranger: Stranger | None = None  # it was found, and can be followed and ended, not launched

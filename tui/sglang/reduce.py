@@ -46,8 +46,8 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
             return _watched(state, event)
         case HttpRead():
             ready = state.http_ready if event.ready is None else event.ready
-            http, version = event.sample or state.http, event.version or state.http_version
-            return replace(state, http_ready=ready, http=http, http_version=version, seen_at=event.at)
+            http, facts = event.sample or state.http, event.facts or state.http_facts
+            return replace(state, http_ready=ready, http=http, http_facts=facts, seen_at=event.at)
         case Launched():
             return ServerState(
                 state.info, event.run, seen_at=event.at, previous_stages=event.previous_stages, restarts=state.restarts
@@ -83,7 +83,8 @@ def _log_read(state: ServerState, event: LogRead) -> ServerState:
 def _watched(state: ServerState, event: Watched) -> ServerState:
     alive = state.alive if event.alive is None else event.alive
     listening = event.listening or state.listening
-    after = replace(state, alive=alive, listening=listening, seen_at=event.at)
+    listener = event.listener if event.listening else state.listener
+    after = replace(state, alive=alive, listening=listening, listener=listener, seen_at=event.at)
     if event.memory is None:
         return after
     pinned = event.memory.pinned

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Exit, Failure, MemoryReading, RunInfo, Sample, ServerInfo
+from tui.sglang.model import Exit, Failure, MemoryReading, ModelFacts, RunInfo, Sample, ServerInfo
 from tui.sglang.restarts import Restarts
 
 
@@ -23,9 +23,10 @@ class ServerState:
     alive: bool | None = None
     exit: Exit | None = None
     listening: str | None = None
+    listener: str | None = None  # whose the foreign socket is: "pid 123 (nginx)"
     http_ready: bool | None = None  # the answer of /ready or /model_info, where ready_by asks for it
     http: Sample | None = None  # the newest live figures by HTTP, where the log is silent
-    http_version: str | None = None  # SGLang's, as the running server answered
+    http_facts: ModelFacts = field(default_factory=ModelFacts)  # what the running server answered about itself
     memory: MemoryReading | None = None
     memory_peak: int = 0  # bytes, the largest ``memory.pinned`` of this run
     grew_at: float | None = None  # when ``memory_peak`` last grew

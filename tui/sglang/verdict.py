@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tui.sglang import failures
-from tui.sglang.model import Failure, FailureKind, Phase, Sample, Stage, StageSpan
+from tui.sglang.model import Failure, FailureKind, ModelFacts, Phase, Sample, Stage, StageSpan
 from tui.sglang.state import ServerState
 
 STALE_AFTER = 10.0  # seconds
@@ -78,6 +78,13 @@ def is_ready(state: ServerState) -> bool:
     return by == "auto" and state.http_ready is True and state.log.stage in _SILENT
 
 
+def port_taken(state: ServerState) -> str | None:
+    """Of a server that does not run: who has its port."""
+    if state.listening != "foreign" or state.listener is None or phase(state) is not Phase.ABSENT:
+        return None
+    return f"port {state.info.port} is taken by {state.listener}"
+
+
 def stage(state: ServerState) -> Stage | None:
     """The stage of the start-up that the server stands in, or ended in; ``None`` where there is no run."""
     if saved(state):
@@ -132,7 +139,19 @@ def _explained(state: ServerState) -> Failure | None:
 
 def version(state: ServerState) -> str | None:
     """SGLang's: as the running server answered, as the launch found it installed, or as its log gives it away."""
-    return state.http_version or (state.run.sglang if state.run else None) or state.log.version
+    return state.http_facts.version or (state.run.sglang if state.run else None) or state.log.version
+
+
+def model_facts(state: ServerState) -> ModelFacts:
+    """Model, limits and version: of the profile and the log, or by HTTP where the log tells none."""
+    log, http = state.log, state.http_facts
+    return ModelFacts(
+        state.info.model or log.model or http.model,
+        log.context_len or http.context_len,
+        log.max_total_num_tokens or http.max_total_num_tokens,
+        log.max_running_requests or http.max_running_requests,
+        version(state),
+    )
 
 
 def figures(state: ServerState) -> Sample | None:

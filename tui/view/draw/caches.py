@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui.fleet.api import HostState
+from tui.sglang import verdict
 from tui.sglang.model import Phase, Pool
 from tui.view.draw import meter, units
 from tui.view.draw.board import kind_ink
@@ -140,10 +141,10 @@ def _free(glance: Glance, memory: HostMemory, free: float, total: float, columns
 
 
 def _limits(glance: Glance) -> list[Row]:
-    log = glance.state.log
+    facts = verdict.model_facts(glance.state)
     told = (
-        ("max tokens", log.max_total_num_tokens),
-        ("max running", log.max_running_requests),
-        ("context", log.context_len),
+        ("max tokens", facts.max_total_num_tokens),
+        ("max running", facts.max_running_requests),
+        ("context", facts.context_len),
     )
     return [[Span(f"{name} ", "muted"), Span(units.count(n), "text bold")] for name, n in told if n is not None]
