@@ -142,8 +142,25 @@ def test_a_draft_models_pools() -> None:
 
 
 def test_sliding_window_attention_tells_two_unlabelled_pools() -> None:
-    facts = told("] Use sliding window memory pool. full_layer_tokens=9, swa_layer_tokens=8", f"] {KV}", f"] {KV}")
-    assert [p.kind for p in facts.pools] == ["KV", "SWA"]
+    full = KV.replace("1.50", "2.50")
+    facts = told("] Use sliding window memory pool. full_layer_tokens=9, swa_layer_tokens=100", f"] {KV}", f"] {full}")
+    assert [p.kind for p in facts.pools] == ["SWA", "KV"]
+
+
+def test_pools_of_ranks_without_names_are_counted() -> None:
+    host = "Allocating 40.00 GB host memory for hierarchical KV cache."
+    draft = "Allocating 1.00 GB host memory for hierarchical KV cache."
+    facts = told(
+        f"] {KV}", f"] {KV}", "] Memory pool end. avail mem=1 GB", *(f"] {text}" for text in (host, host, draft))
+    )
+    assert [(p.kind, p.gb, p.ranks) for p in facts.pools] == [("KV", 1.5, 2), ("KV", 40.0, 2), ("draft", 1.0, 1)]
+
+
+def test_replay_buffers_of_a_mamba_model() -> None:
+    facts = told("] GDN ReplaySSM ring buffers allocated (L=64): d=0.25GB, k=0.50GB, g=0.01GB ")
+    assert [(p.kind, p.gb, dict(p.parts)) for p in facts.pools] == [
+        ("Mamba replay", 0.76, {"d": 0.25, "k": 0.5, "g": 0.01})
+    ]
 
 
 def test_the_size_after_the_captures_replaces_an_upper_bound() -> None:

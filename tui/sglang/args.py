@@ -9,6 +9,8 @@ from types import MappingProxyType
 from tui.sglang.mask import MASK, is_secret_name, mask_text
 
 _MOST = 2000
+_MOST_RANKS = 4096
+_SHOWN = re.compile(r"([A-Z_]+)(\d+)")
 _VALUE = (
     r"(?P<value>'(?:[^'\\]|\\.){0,4096}'|\"(?:[^\"\\]|\\.){0,4096}\"|\[[^\]]{0,2048}\]|\{[^}]{0,4096}\}|"
     r"\([^)]{0,512}\)|<[^>]{0,200}>|[^,\s)}]{0,400})"
@@ -45,10 +47,50 @@ def is_worker_node(args: Mapping[str, str]) -> bool:
 
 
 def implied_ranks(args: Mapping[str, str], like: str) -> tuple[str, ...]:
-    """The ranks that should print on this host, named like ``like`` (``TP0``, ``DP0 TP0 EP0``); ``()`` if unsure."""
-    tp, pp, dp = number(args, "tp_size"), number(args, "pp_size"), number(args, "dp_size")
-    nodes, node = number(args, "nnodes"), number(args, "node_rank", 0)
-    if not re.fullmatch(r"TP\d+", like) or pp != 1 or dp != 1 or not 1 < tp <= 1024 or tp % nodes:
+    """The ranks that should print on this host, named like ``like`` (``TP0``, ``DP0 TP0 EP0``); ``()`` if unsure.
+
+    Every rank is one of the grid PP x TP, and of every replica of it. With DP attention the replicas share the TP
+    ranks. Which numbers a prefix shows, and in which order, depends on the version: ``like`` tells.
+    """
+    shown = dict(_SHOWN.findall(like))
+    grid = _grid(args, moe_copies="EP" in shown)
+    if grid is None:
         return ()
-    here = tp // nodes
-    return tuple(f"TP{rank}" for rank in range(node * here, (node + 1) * here))
+    ranks = []
+    for numbers in grid:
+        if any(name not in numbers for name in shown):
+            return ()
+        ranks.append(" ".join(f"{name}{numbers[name]}" for name in shown))
+    return tuple(ranks) if len(set(ranks)) == len(ranks) > 1 and like in ranks else ()
+
+
+def _grid(args: Mapping[str, str], *, moe_copies: bool) -> list[dict[str, int]] | None:
+    """The numbers of each rank of this host, by what SGLang calls them; ``None`` for sizes that do not go together."""
+    tp, pp, dp, ep = (number(args, f"{name}_size") for name in ("tp", "pp", "dp", "ep"))
+    cp, moe_dp = number(args, "attn_cp_size"), number(args, "moe_dp_size")
+    nodes, node = number(args, "nnodes"), number(args, "node_rank", 0)
+    shared = args.get("enable_dp_attention") == "True"
+    if ep == 1 and moe_copies:
+        ep = tp // max(1, moe_dp)  # resolved after the arguments were printed
+    if min(tp, pp, dp, ep, cp, moe_dp, nodes) < 1 or tp * pp * dp > _MOST_RANKS or node >= nodes:
+        return None
+    if nodes > 1 and dp > 1 and not shared:
+        return None
+    nodes_per_stage, stages_per_node = max(1, nodes // pp), max(1, pp // nodes)
+    attention, experts = (dp if shared else 1) * cp, moe_dp * ep
+    if tp % nodes_per_stage or tp % attention or tp % experts:
+        return None
+    tp_here, first_tp, first_pp = tp // nodes_per_stage, node % nodes_per_stage, node // nodes_per_stage
+    return [
+        {
+            "DP": t // (tp // dp) if shared else copy,
+            "PP": p,
+            "ATTN_CP": t // (tp // attention) % cp,
+            "MOE_DP": t // (tp // moe_dp),
+            "TP": t,
+            "EP": t % (tp // moe_dp) // (tp // experts),
+        }
+        for copy in range(1 if shared else dp)
+        for p in range(first_pp * stages_per_node, (first_pp + 1) * stages_per_node)
+        for t in range(first_tp * tp_here, (first_tp + 1) * tp_here)
+    ]

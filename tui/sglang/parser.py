@@ -22,8 +22,6 @@ from tui.sglang.model import Failure, Stage
 from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
 from tui.sglang.stages import (
-    FIRST_RUN,
-    HINT_ROWS,
     LEADER_ROWS,
     LOOP,
     MAIN_ROWS,
@@ -51,7 +49,8 @@ _STOPPING = re.compile(
 _SOME_STAGE = re.compile(
     r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
     r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
-    r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM"
+    r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM|"
+    r"apture|Pool|gRPC|ReplaySSM"
 )
 _OWN = re.compile(
     r"sglang|server_args=|(?:Decode|Prefill) batch|ready to roll|Load weight (?:begin|end)|Init torch dist"
@@ -249,6 +248,7 @@ class LogParser:
         if not self.recognized and _OWN.search(line.raw[:2000].decode("latin-1")):
             self.recognized = True
         if self.numbers.take(line.ranks, message):
+            self.stages.summarized(line.time)
             return
         if _SOME_STAGE.search(message, 0, 400) is not None:
             self._stage(line)
@@ -287,9 +287,7 @@ class LogParser:
             if self.stages.stage in (None, Stage.LAUNCHING):
                 self.stages.hinted(Stage.READY, line.time)
         else:
-            stage = matching(message, HINT_ROWS)
-            if stage is None and FIRST_RUN.match(message) and self.stages.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE):
-                stage = Stage.CUDA_GRAPH
+            stage = self.stages.hint(message)
             if stage is not None:
                 self.stages.hinted(stage, line.time or self.last_local)
         if ranks and not self.stages.expected:

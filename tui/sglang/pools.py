@@ -38,7 +38,7 @@ def _device_kv(m: re.Match[str]) -> Pool:
 def _label(label: str) -> str:
     """The kind of a labelled KV pool: ``Full`` is the ordinary one; an index belongs to a sparse attention."""
     word = label.strip().lower()
-    if word in ("", "full", "kv"):
+    if word in ("", "full", "kv") or " main" in word:
         return "KV"
     if "swa" in word or "sliding" in word:
         return "draft SWA" if "draft" in word else "SWA"
@@ -101,6 +101,12 @@ def _unified(m: re.Match[str]) -> Pool:
     return Pool("device", "unified", float(m["gb"]), "GiB")
 
 
+def _replay(m: re.Match[str]) -> Pool:
+    sizes = re.findall(rf"(\w{{1,20}})=({_N}) ?GB", m["sizes"])
+    parts = _parts(**dict(sizes))
+    return Pool("device", "Mamba replay", _sum(parts), "GiB", parts)
+
+
 _SIZES = rf"(?:K size: (?P<k>{_N}) GB, V size: (?P<v>{_N}) GB|KV size: (?P<kv>{_N}) GB)"
 _TOKENS = r"(?P<tokens>\d{1,15})"
 _DTYPE = r"(?:dtype: [\w.]{1,40}, )?"
@@ -122,6 +128,7 @@ ROWS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Pool]], ...] = tupl
             rf"Post-capture KV sizing: (?P<draft>draft )?KV cache allocated\. {_DTYPE}#tokens: {_TOKENS}, {_SIZES}",
             _sized_later,
         ),
+        (rf"GDN ReplaySSM ring buffers allocated \([^)]{{0,80}}\): (?P<sizes>\w{{1,20}}={_N} ?GB.{{0,200}})", _replay),
         (rf"int8 mamba checkpoint pool: (?P<slots>\d{{1,12}}) slots, (?P<gb>{_N}) ?GB", _checkpoints),
         (rf"\[unified-memory-pool\] UnifiedKVPool allocated: total_bytes=(?P<gb>{_N}) ?GB", _unified),
         (rf"Allocating (?P<gb>{_N}) GB host memory for hierarchical KV cache", _host_kv),
@@ -147,37 +154,47 @@ def pool_of(message: str) -> Pool | None:
     return None
 
 
+# Full attention and sliding windows side by side. Until 0.5.16 both pools are told without a label, the windows first.
+_WINDOWS = re.compile(r"Use sliding window memory pool\. full_layer_tokens=\d{1,15}, swa_layer_tokens=(\d{1,15})", re.I)
+
+
 @dataclass(slots=True)
 class RankPools:
     """The pools that one rank has told, in its order, and what stands around them."""
 
     pools: list[Pool] = field(default_factory=list)
     pool_ends: int = 0  # "Memory pool end": what follows on the device belongs to the draft model
-    sliding: bool = False  # the next two unlabelled KV pools are full and sliding-window attention
+    windows: int | None = None  # tokens of the sliding-window pool that is to come without a label
+    sliding: bool = False
 
     def copy(self) -> RankPools:
-        return RankPools(self.pools[:], self.pool_ends, self.sliding)
+        return RankPools(self.pools[:], self.pool_ends, self.windows, self.sliding)
 
-    def add(self, pool: Pool) -> None:
+    def add(self, pool: Pool, *, labelled: bool = True, alone: bool = True) -> None:
+        """Take a pool. Not ``alone``: it may be the same pool of another rank, where ranks have no names."""
+        if not labelled and self.windows is not None and pool.tokens in (None, self.windows):
+            pool, self.windows = replace(pool, kind="SWA"), None
+        elif not alone:
+            for index, known in enumerate(self.pools):
+                if replace(known, kind=pool.kind, ranks=1) == pool:
+                    self.pools[index] = replace(known, ranks=known.ranks + 1)
+                    return
         if len(self.pools) < MOST:
             self.pools.append(self._named(pool))
 
     def _named(self, pool: Pool) -> Pool:
-        if pool.kind != "KV":
+        told = {known.kind for known in self.pools if known.place == pool.place}
+        if pool.place == "device":
+            drafts = {"KV": "draft", "SWA": "draft SWA"} if self.pool_ends else {}
+            return replace(pool, kind=drafts.get(pool.kind, pool.kind))
+        if pool.kind != "KV" or "KV" not in told:
             return pool
-        if pool.place == "host":
-            told = [p for p in self.pools if p.place == "host"]
-            return replace(pool, kind="draft") if any(p.kind == "KV" for p in told) else pool
-        if self.pool_ends:
-            return replace(pool, kind="draft")
-        if self.sliding and any(p.kind == "KV" and p.place == "device" for p in self.pools):
-            return replace(pool, kind="SWA")
-        return pool
+        return replace(pool, kind="SWA" if self.sliding and "SWA" not in told else "draft")
 
     def resize(self, pool: Pool) -> None:
         """The real size of a pool of which only an upper bound was known."""
         for index, known in enumerate(self.pools):
-            if known.place == "device" and known.kind == pool.kind:
+            if known.place == "device" and known.kind == pool.kind == "KV":
                 self.pools[index] = pool
                 return
         if len(self.pools) < MOST:
@@ -203,7 +220,8 @@ class Pools:
         if message.startswith("Memory pool end"):
             mine.pool_ends += 1
         elif "liding window memory pool" in message[:40]:
-            mine.sliding = True
+            windows = _WINDOWS.match(message)
+            mine.sliding, mine.windows = windows is not None, int(windows[1]) if windows else None
         elif message.startswith("Post-capture KV sizing"):
             pool = pool_of(message)
             if pool:
@@ -212,7 +230,7 @@ class Pools:
             pool = pool_of(message)
             if pool is None:
                 return False
-            mine.add(pool)
+            mine.add(pool, labelled=not message.startswith("KV Cache is"), alone=bool(rank))
         return True
 
     def all(self) -> tuple[Pool, ...]:
@@ -224,5 +242,5 @@ class Pools:
                 name = (pool.place, pool.kind)
                 ordinals[name] = ordinals.get(name, 0) + 1
                 key = (name, ordinals[name], pool.gb, tuple(pool.parts.items()), pool.tokens, pool.slots, pool.layout)
-                counted[key] = (pool, counted[key][1] + 1 if key in counted else 1)
+                counted[key] = (pool, counted[key][1] + pool.ranks if key in counted else pool.ranks)
         return tuple(replace(pool, ranks=ranks) for pool, ranks in counted.values())

@@ -20,33 +20,47 @@ RANK_ROWS: _Rows = tuple(
         (r"Load weight begin", _S.LOADING_WEIGHTS),
         (r"Load weight end\. Committed", _S.CUDA_GRAPH),
         (r"Load weight end", _S.KV_CACHE),
-        (r"Mamba Cache is allocated|int8 mamba checkpoint pool", _S.MAMBA_CACHE),
+        (r"Mamba Cache is allocated|int8 mamba checkpoint pool|GDN ReplaySSM ring", _S.MAMBA_CACHE),
         (r"(?:[\w.\- ]{1,60} )?KV Cache (?:is allocated|VA upper bound|skipped)", _S.KV_CACHE),
-        (r"Use sliding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool)", _S.KV_CACHE),
+        (r"Use sliding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool|SWA)", _S.KV_CACHE),
+        (r"Initialize DeepSeekV4TokenToKVPool|HiCache staging prepared|SWAKVPool ", _S.KV_CACHE),
+        (r"(?:Auto-sized )?(?:attention )?KV pool(?: initialized)?: |MLX stub: initialized minimal pools", _S.KV_CACHE),
         (r"Memory pool end|max_total_tokens=\S+ is larger than the profiled", _S.KV_CACHE),
         (r"Capture [^:]{0,80}graph\b[^:]{0,40} (?:begin|end)\b", _S.CUDA_GRAPH),
         (r"Capture (?:\w+ )?graph (?:bs|num tokens)|\[BCG\] Capture", _S.CUDA_GRAPH),
         (r"Post-capture KV sizing", _S.CUDA_GRAPH),
-        (r"Registering \d+ cuda graph addresses", _S.CUDA_GRAPH),
+        (r"Register(?:ing|ed) \d+ cuda graph addresses", _S.CUDA_GRAPH),
         (r"Allocating .{1,80} host (?:memory|pool)", _S.HOST_CACHE),
-        (r"HiCache (?:auto-sizing|staging|memory headroom)|Attached hybrid ", _S.HOST_CACHE),
-        (r"\S{1,60} dummy mode: allocator-only", _S.HOST_CACHE),
+        (r"HiCache (?:auto-sizing|memory headroom|draft KV registered|fused draft)|Attached hybrid ", _S.HOST_CACHE),
+        (r"\S{1,60} dummy mode: allocator-only|HiCache (?:host \w{1,20}|\w{1,20} host) pool \(", _S.HOST_CACHE),
+        (r"Sync fixed-size HiCache|MLA host-dedup|\[HiCache\] memfabric|NPU HiCache", _S.HOST_CACHE),
         (r"Creating (?:dynamic )?storage backend|Mooncake (?:store|Configuration)", _S.HOST_CACHE),
+        (r"waiting mooncake store|Connect to Mooncake store|Created HiCacheFile storage", _S.HOST_CACHE),
+        (r"\[Rank \d{1,6}\] HiCacheHF3FS|HiCacheNixl: |SiMM (?:store|Configuration)|UMBPStore", _S.HOST_CACHE),
     )
 )
 # Said by rank 0 alone in some versions: it tells the stage, but not who is missing.
-LEADER_ROWS: _Rows = ((re.compile(r"Capture draft |Capture single-CG draft", re.IGNORECASE), _S.CUDA_GRAPH),)
+LEADER_ROWS: _Rows = tuple(
+    (re.compile(pattern, re.IGNORECASE), stage)
+    for pattern, stage in (
+        (r"Capture (?:single-CG |UNO tree |Frozen-KV MTP )?draft ", _S.CUDA_GRAPH),
+        (r"Capture \w{1,10} graph (?:bs|num tokens)|\[BCG\]|Register(?:ing|ed) \d+ cuda graph", _S.CUDA_GRAPH),
+        (r"Created HiCacheFile|MLA host-dedup|(?:waiting|Connect to) mooncake|Sync fixed-size", _S.HOST_CACHE),
+    )
+)
 # What the main process, the loader of another engine or an HTTP front end says.
 MAIN_ROWS: _Rows = tuple(
     (re.compile(pattern), stage)
     for pattern, stage in (
         (r"server_args=(?:ServerArgs\(|\{)", _S.LAUNCHING),
         (r"Loading (?:model from )?.{0,80}(?:checkpoint shards|safetensors files)", _S.LOADING_WEIGHTS),
-        (r"Multi-thread loading .{0,20}shards", _S.LOADING_WEIGHTS),
+        (r"Multi-thread loading .{0,20}shards|Loading MLX model: ", _S.LOADING_WEIGHTS),
         (r"INFO: +(?:Started server process|Waiting for application startup|Application startup complete)", _S.WARMUP),
         (r"(?:INFO: +)?Uvicorn running on|Starting embedded Granian|Engine startup timings", _S.WARMUP),
-        (r"Start of (?:prefill|pd disaggregation) warmup|Entering DeepGEMM JIT Pre-Compile", _S.WARMUP),
-        (r"Initialization failed\. warmup error|gRPC warmup request", _S.WARMUP),
+        (r"(?:Start|End) of (?:\w+ ){1,3}warmup|Disaggregation warmup|Prefill disaggregation mode warm", _S.WARMUP),
+        (r"Initialization failed\. warmup error|(?:Sending )?gRPC (?:warmup|server listening)", _S.WARMUP),
+        (r"Sending warmup request to gRPC|(?:Standalone )?gRPC scheduler servic", _S.WARMUP),
+        (r"Starting standalone gRPC server on ", _S.READY),  # 0.5.3: its last word
         (r"(?:\S{1,60} )?The server is fired up and ready to roll!", _S.READY),
     )
 )
@@ -72,7 +86,10 @@ LOOP = re.compile(
     r"\s+scheduler\.(?:run_event_loop|event_loop_\w+)\("
 )
 # Kernels of the model first run when graphs are captured: a start-up that dies of one has come that far.
-FIRST_RUN = re.compile(r".{0,200}no kernel image is available|(?:\w+: )?(?:Triton Error|PassManager::run failed)")
+_FIRST_RUN = re.compile(
+    r".{0,200}no kernel image is available|(?:\w+: )?(?:Triton Error|PassManager::run failed)|Entering DeepGEMM JIT"
+)
+_BEFORE_POOLS = frozenset({None, Stage.LAUNCHING})
 _SERVING = re.compile(
     r"(?:Scheduler )?[Ww]atchdog timeout \(|Health check failed\. Server|KV cache pool is full\. Retract|"
     r"Decode out of memory happened|.{0,200}Failed to check the \"should dump\" flag on TCPStore|"
@@ -166,7 +183,7 @@ class Stages:
             return ()
         top = max(place.position for place in self.places.values())
         behind = {rank for rank, place in self.places.items() if place.position < top}
-        unheard = {rank for rank in self.expected if rank not in self.places} if len(self.places) > 1 else set()
+        unheard = {rank for rank in self.expected if rank not in self.places}
         return tuple(sorted(behind | unheard, key=natural))[:64]
 
     def rank_reached(self, rank: str, stage: Stage, time: float | None) -> None:
@@ -200,6 +217,20 @@ class Stages:
             return
         self.main = stage
         self._moved(time)
+
+    def hint(self, message: str) -> Stage | None:
+        """The stage that a message tells which is not said at its begin."""
+        stage = matching(message, HINT_ROWS)
+        if stage is None and _FIRST_RUN.match(message):
+            if self.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE):
+                return Stage.CUDA_GRAPH
+            return Stage.WARMUP if self.stage in _BEFORE_POOLS and message.startswith("Entering") else None
+        return stage
+
+    def summarized(self, time: float | None) -> None:
+        """The summary line was told: where an excerpt shows nothing before it, pools and graphs are over."""
+        if self.stage in _BEFORE_POOLS:
+            self.hinted(Stage.CUDA_GRAPH, time)
 
     def hinted(self, stage: Stage, time: float | None) -> None:
         """At least this stage, by what a failure tells."""
