@@ -54,7 +54,7 @@ def of_chain(old: Clue, new: Clue, how: str) -> Clue:
 def refines(chain: Clue, kind: FailureKind | None, weight: int) -> bool:
     """Whether a line of the text says more than the exception: the exception says nothing, or the same less "
     "exactly."""
-    if chain.explanation is None:
+    if chain.explanation is None or (weight > chain.weight and chain.text.rstrip().endswith(":")):
         return True
     if kind is chain.kind:
         return kind in (FailureKind.KERNEL_COMPILE, FailureKind.IMPORT_ERROR) and (

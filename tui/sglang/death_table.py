@@ -19,7 +19,43 @@ DEATHS: tuple[Row, ...] = (
         CAUSE,
         True,
     ),
+    # --- it never began
+    row(
+        r"^\S{0,200}python[\d.]{0,8}: (?:No module named|Error while finding module specification)|"
+        r"^\S{1,200}: symbol lookup error: ",
+        K.IMPORT_ERROR,
+        "The Python that was called has no SGLang, or one that does not fit its libraries.",
+        _S,
+        CAUSE,
+        True,
+    ),
+    row(
+        r"^\S{1,80}: (?:line )?(?:\d+: )?(?:\S{0,200}/)?(?:sglang|python[\d.]{0,8}): (?:(?:command )?not found|"
+        r"No such file|Permission denied|cannot execute)|"
+        r"exec: \"?(?:\S{0,200}/)?(?:sglang|python[\d.]{0,8})\"?: (?:executable file |stat |not )",
+        K.OTHER,
+        "The command that starts SGLang was not found on the host, or in its container.",
+        _S,
+        CAUSE,
+        True,
+    ),
+    row(
+        r"^docker: |^Error response from daemon|nvidia-container-cli: .{0,80}error|^OCI runtime .{0,40}failed",
+        K.OTHER,
+        "The container could not be started.",
+        _S,
+        CAUSE - 2,
+        True,
+    ),
     # --- deaths that say that, not why
+    row(
+        r"^Child process unexpectedly failed with (?:an exit code |exitcode=)-9\b",
+        K.OS_OOM_KILLED,
+        _CHILD_9,
+        _S,
+        SYMPTOM,
+        True,
+    ),
     row(
         r"^Rank \d+ scheduler is dead|^Child process unexpectedly failed with",
         K.CHILD_DIED,
@@ -41,8 +77,7 @@ DEATHS: tuple[Row, ...] = (
         r"^Exit code: -?[1-9]", K.CHILD_DIED, "A scheduler process died without an error of its own.", _S, SYMPTOM, True
     ),
     row(
-        r"scheduler died during initialization \(exit code: -9\)|unexpectedly failed with (?:an exit code |"
-        r"exitcode=)-9\b",
+        r"scheduler died during initialization \(exit code: -9\)",
         K.OS_OOM_KILLED,
         _CHILD_9,
         _E | _S,
@@ -93,6 +128,16 @@ DEATHS: tuple[Row, ...] = (
         True,
     ),
     row(
+        r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate|double free|corrupted (?:size|double))\b.{0,24}[:(v]|"
+        r"^\*\*\* SIG[A-Z]{3,6} received at time=|"
+        r"^F\d{4,8} [\d:.]{8,20} +\d+ \S{1,120}\] ",
+        K.CHILD_DIED,
+        "A process of the server crashed in native code.",
+        _S,
+        SYMPTOM + 2,
+        True,
+    ),
+    row(
         r"^terminate called (?:after throwing|without an active)",
         K.CHILD_DIED,
         "A process of the server was aborted by native code.",
@@ -138,6 +183,22 @@ DEATHS: tuple[Row, ...] = (
         r"Illegal instruction)\b(?: +\(core dumped\))?",
         K.CHILD_DIED,
         "The server crashed in native code.",
+        _S,
+        FAINT,
+        True,
+    ),
+    row(
+        r"^srun: error: .{1,200}: (?:Killed|Out Of Memory)\b",
+        K.OS_OOM_KILLED,
+        "The server was ended by SIGKILL and left no error: most often the kernel's OOM killer.",
+        _S,
+        FAINT,
+        True,
+    ),
+    row(
+        r"^srun: error: .{1,200}: (?:Segmentation fault|Bus error|Aborted|Exited with exit code [1-9])",
+        K.CHILD_DIED,
+        "The program around SGLang saw it end; SGLang itself gave no reason.",
         _S,
         FAINT,
         True,

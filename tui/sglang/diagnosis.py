@@ -22,6 +22,7 @@ __all__ = ["EMPTY", "Trace", "cause", "fatal", "observe"]
 _CAPTURE = re.compile(r"Capture .{0,40}graph failed: (?P<why>.*)", re.IGNORECASE | re.DOTALL)
 _ATTENTION_BACKEND = re.compile(r"^attention/(?P<backend>\w+?)_(?:attention_)?backend\w*\.py$")
 _UNSUITED = re.compile(r"^(?:AttributeError: 'NoneType'|NotImplementedError|AssertionError|UnboundLocalError)")
+_NAMES_A_FLAG = re.compile(r"(?<![\w-])--[a-z][a-z0-9]+(?:-[a-z0-9]+)+")
 _FLAG_FILES = re.compile(r"(?:^|/)server_args\w*\.py$|^(?:arg_groups|model_overrides|fields)/\w+\.py$")
 
 
@@ -95,6 +96,8 @@ def _unexplained(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
     backend = _ATTENTION_BACKEND.match(found.frame)
     if backend is not None and _UNSUITED.match(found.text):
         return FailureKind.BAD_FLAG_COMBINATION, _unsuited(backend["backend"], facts)
+    if _NAMES_A_FLAG.search(found.text) and not facts.ready and facts.stage not in (Stage.READY, Stage.WARMUP):
+        return FailureKind.BAD_FLAG_COMBINATION, "SGLang refuses the value of a flag, or a combination of flags."
     if found.weight <= SYMPTOM:
         return FailureKind.CHILD_DIED, "A process of the server died; this line is only its echo."
     if found.kind is not None and "scheduler" not in found.frame:

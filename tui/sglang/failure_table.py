@@ -16,6 +16,7 @@ from tui.sglang.model import FailureKind as K
 
 _E, _S, _T, _L = Place.ENDS, Place.START, Place.TAIL, Place.LOOSE
 
+_OOM_KILLER = "The kernel's OOM killer ended a process of the server: the host, or its container, ran out of memory."
 HOST_MEMORY = "The host has too little free memory for the hierarchical cache (HiCache)."
 _NO_WEIGHTS_ROOM = "After the weights, too little GPU memory is left for the KV cache."
 _PORT = "The port is taken by another process."
@@ -31,10 +32,12 @@ _COMBINATION = "Flags that do not go together, or that this model does not allow
 
 _ROWS: tuple[Row, ...] = (
     # --- the operating system
+    row(r"(?i)out of memory: killed process", K.OS_OOM_KILLED, _OOM_KILLER, _S | _L, CAUSE + 3, True),
     row(
-        r"(?i)out of memory: killed process|\boom-kill:|'oom-kill'|memory cgroup out of memory|\bOOMKilled\b",
+        r"(?i)\boom-kill:|'oom-kill'|memory cgroup out of memory|\bOOM ?Killed\b|killed by the OOM killer|"
+        r"oom_kill event",
         K.OS_OOM_KILLED,
-        "The kernel's OOM killer ended a process of the server: the host, or its container, ran out of memory.",
+        _OOM_KILLER,
         _S | _L,
         CAUSE + 2,
         True,
@@ -49,7 +52,14 @@ _ROWS: tuple[Row, ...] = (
         CAUSE,
         True,
     ),
-    row(r"^[\w./-]{1,40}(?: serve)?: error: \S", K.BAD_ARGUMENT, "SGLang refuses its command line.", _S, CAUSE, True),
+    row(
+        r"^(?:\S{0,80}\.py|sglang(?: serve)?|python\S{0,8} -m \S{1,60}): error: \S",
+        K.BAD_ARGUMENT,
+        "SGLang refuses its command line.",
+        _S,
+        CAUSE,
+        True,
+    ),
     # --- host memory
     row(r"Not enough host memory (?:available|for (?!request))", K.OOM_HOST_HICACHE, HOST_MEMORY),
     row(r"No host memory is left for HiCache|Cannot automatically size HiCache", K.OOM_HOST_HICACHE, HOST_MEMORY),
@@ -74,6 +84,11 @@ _ROWS: tuple[Row, ...] = (
     ),
     row(r"mem_fraction_static.{0,80}(?:too (?:small|low)|increase)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
     row(r"No available memory for (?:the )?(?:cache|KV)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
+    row(
+        r"Memory pool size is too small|max_running_request(?:s)? is zero",
+        K.OOM_GPU_STATIC,
+        "After the weights, the GPU memory that is left for the KV cache holds not even one request.",
+    ),
     # --- device memory: at run time
     row(
         r"alloc_req_slots runs out of memory",
@@ -81,9 +96,13 @@ _ROWS: tuple[Row, ...] = (
         "The scheduler ran out of request slots; no GPU memory is missing.",
     ),
     row(r"(?:Prefill|Decode) out of memory\.", K.OOM_GPU_RUNTIME, _POOL_FULL),
-    row(r"Failed to retract any request|Out of memory even after retracting", K.OOM_GPU_RUNTIME, _POOL_FULL),
     row(
-        r"memory leak detected",
+        r"Failed to retract any|Out of memory even after retracting|No space left for only one",
+        K.OOM_GPU_RUNTIME,
+        _POOL_FULL,
+    ),
+    row(
+        r"(?i)mem(?:ory)? leak detected",
         K.SCHEDULER_EXCEPTION,
         "SGLang's self-check found cache slots that nobody owns: a fault in its accounting, not a lack of memory.",
     ),
@@ -101,9 +120,16 @@ _ROWS: tuple[Row, ...] = (
         _FAULT,
     ),
     row(r"^Memory access fault by GPU", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S | _T, CAUSE, True),
+    row(
+        r"uncorrectable (?:ECC|NVLink)|ECCUncorrectable|fallen off the bus|GPU is lost|hardware stack error|"
+        r"device\(s\) is/are busy|DevicesUnavailable|NVLink error|requires a reset",
+        K.OTHER,
+        "A GPU is broken, or refuses work: its hardware or driver says so.",
+    ),
     row(r"no kernel image is available", K.OTHER, "The installed kernels were not built for this GPU's architecture."),
     row(
-        r"driver version is insufficient|Found no NVIDIA driver|No CUDA GPUs are available|"
+        r"driver version is insufficient|driver on your system is too old|system not yet initialized|"
+        r"forward compatibility was attempted|Found no NVIDIA driver|No CUDA GPUs are available|"
         r"invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device|"
         r"cudaGetDeviceCount|CUDA initialization|CUDA unknown error|(?:nvidia|rocm)-smi not found|NVMLError|"
         r"invalid device function",
@@ -141,7 +167,7 @@ _ROWS: tuple[Row, ...] = (
         r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc|CUDA_HOME|"
         r"failed to find c compiler|"
         r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|"
-        r"PassManager::run failed|LLVM ERROR|"
+        r"out of resource: shared memory|PassManager::run failed|LLVM ERROR|"
         r"InductorError|^torch\._(?:dynamo|inductor)\.|deep_?gemm\S*/jit|jit/compiler|BackendCompilerFailed|"
         r"CppCompileError|jit compil|compilation (?:failed|error)|"
         r"failed to compile",
@@ -154,7 +180,8 @@ _ROWS: tuple[Row, ...] = (
         _COMPILE,
     ),
     # --- ports
-    row(r"(?i)address already in use|EADDRINUSE|\[Errno 98\]", K.PORT_IN_USE, _PORT),
+    row(r"(?i)address already in use|EADDRINUSE|\[Errno 98\]", K.PORT_IN_USE, _PORT, _E | _T),
+    row(r"Failed to bind to address", K.PORT_IN_USE, _PORT),
     row(
         r"is not available in \d+ seconds|(?i:port \S+ is (?:already )?(?:in use|taken))|Port is already in use",
         K.PORT_IN_USE,
@@ -188,7 +215,8 @@ _ROWS: tuple[Row, ...] = (
         r"(?i)TCPStore|DistStoreError|DistNetworkError|client socket has (?:failed|timed out)|waiting for clients|"
         r"remote process (?:exited|has exited)|ncclRemoteError|connection closed by (?:remote )?peer|"
         r"^\S*EngineDead|rendezvous|"
-        r"gaierror|No route to host|ifa != nullptr|Unable to find address for",
+        r"gaierror|No route to host|ifa != nullptr|Unable to find address for|other ranks that didn't finish|"
+        r"Failed to receive worker ports",
         K.MULTI_NODE,
         _PEER,
         weight=SECONDHAND,
@@ -210,7 +238,7 @@ _ROWS: tuple[Row, ...] = (
         weight=SECONDHAND,
     ),
     row(
-        r"^\[rank\d+\]:\[E.{0,120}(?:Watchdog caught collective operation timeout|watchdog got stuck|"
+        r"^\[rank\d+\]:\[[EF].{0,120}(?:Watchdog caught collective operation timeout|watchdog got stuck|"
         r"NCCL (?:error|watchdog))",
         K.NCCL,
         _NCCL,
@@ -223,7 +251,7 @@ _ROWS: tuple[Row, ...] = (
     # --- packages
     row(
         r"undefined symbol|cannot open shared object file|GLIBCXX_|CXXABI_|version `GLIBC|"
-        r"size changed, may indicate binary",
+        r"size changed, may indicate binary|operator \w+::\w+ does not exist",
         K.IMPORT_ERROR,
         _ABI,
         _E | _T,
@@ -239,6 +267,27 @@ _ROWS: tuple[Row, ...] = (
         r"module '(?:sgl_kernel|flashinfer|torch|transformers|triton|deep_gemm|vllm)\S*' has no attribute",
         K.IMPORT_ERROR,
         "An installed package does not fit this SGLang.",
+    ),
+    # --- the host: files, limits (before the model: a full disk is no missing file)
+    row(
+        r"No space left on device|Disk quota exceeded|\[Errno (?:28|122)\]",
+        K.OTHER,
+        "A disk of the host is full (or /dev/shm, or the container's own).",
+    ),
+    row(
+        r"Too many open files|can't start new thread|Resource temporarily unavailable|\[Errno (?:11|24)\]",
+        K.OTHER,
+        "A limit of the host on files or processes is too low (`ulimit -n`, `ulimit -u`, the container's pids).",
+    ),
+    row(
+        r"Permission ?[Dd]enied|Read-only file system|\[Errno (?:1|13|30)\]",
+        K.OTHER,
+        "The server may not read or write a file that it needs.",
+    ),
+    row(
+        r"Stale file handle|Input/output error|Transport endpoint is not connected|\[Errno (?:5|107|116)\]",
+        K.OTHER,
+        "The storage under the model, or under the cache, does not answer.",
     ),
     # --- the model
     row(
@@ -273,9 +322,9 @@ _ROWS: tuple[Row, ...] = (
         "A weight file is damaged or incomplete.",
     ),
     row(
-        r"(?i)unknown (?:speculative|quantization|attention|grammar|load|reasoning|tool)|invalid attention backend|"
-        r"Unsupported kv_cache_dtype|User-specified context_length|Invalid (?:quantization|"
-        r"disaggregation_mode|value for)",
+        r"Config file not found|(?i:unknown (?:speculative|quantization|attention|grammar|load|reasoning|tool)|"
+        r"invalid attention backend|Unsupported kv_cache_dtype|User-specified context_length|Invalid (?:quantization|"
+        r"disaggregation_mode|value for))",
         K.BAD_ARGUMENT,
         "A flag has a value that SGLang, or this model, does not know.",
     ),

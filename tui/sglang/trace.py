@@ -73,7 +73,10 @@ _FOREIGN = re.compile(
     r"DEBUG) [\d-]+ [\d:.,]+ \S{1,80}\] |"
     r"\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:(?:stdout|stderr) [FP] )?(?:- \S{1,80} - [A-Z]+ - |"
     r"\[?[A-Z]{4,8}\]? (?:\S{1,80}: )?)?|"
-    r"[A-Z][a-z]{2} [ \d]?\d(?:, \d{4} @)? [\d:.]+\s+|\[[\d /:.,TZ+-]{8,40}\] ?|\*\*)"
+    r"[A-Z][a-z]{2} [ \d]?\d(?:, \d{4} @)? [\d:.]+\s+|\[[\d /:.,TZ+-]{8,40}\] ?|\*\*(?![* ])|"
+    r"\| [A-Z]{4,8} {1,5}\| [\w.:<>-]{1,80} [|-] |"  # loguru
+    r"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})?\[\d{1,4},\d{1,6}\]<std(?:out|err)>:|"  # mpirun
+    r"\d{1,4}: (?=\S| {2}))"  # srun -l
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(r"^(?P<who>.{0,160}?)" + re.escape(_TRACEBACK))
@@ -114,7 +117,8 @@ _TRIGGER = re.compile(
     r"Traceback|rror|xception|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|memory|imeout|dead|died|"
     r"crashed|terminate|Segfault|Segmentation|"
     r"Aborted|Bus error|ended|exited|[Ee]xit code|kill_process_tree|ready to roll|Gracefully|Shutting down|"
-    r"CUresult|is (?:already )?in use|ailed|annot|an not|nable to|ProcessGroup|Illegal"
+    r"CUresult|is (?:already )?in use|ailed|annot|an not|nable to|ProcessGroup|Illegal|corrupt|invalid pointer|"
+    r"invalid size|EADDR|\*\*\* SIG|not found|No module named|No such file|Permission denied|docker: "
 )
 _FALSE_ALARM = re.compile(
     r"^(?:Ignore |"
