@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from tui.fleet.api import Action, HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
 from tui.fleet.hosts import HostWatch
 from tui.fleet.places import Places, default_places
+from tui.fleet.policy import Limits
+from tui.fleet.restarters import Restarters
 from tui.fleet.supervisor import Supervisor
+from tui.fleet.turns import Turns
 from tui.host.api import HostError, Link
 from tui.host.connect import open_link
 from tui.profile.model import Host, Profile, Server
@@ -17,10 +22,14 @@ from tui.sglang.events import Event
 from tui.sglang.state import ServerState
 
 Listener = Callable[[Supervisor, ServerState, Event], None]
+_LIMITS = Limits()
 
 
 class Fleet:
-    """Servers and hosts of one profile. Build it inside a running loop; ``close`` leaves every server running."""
+    """Servers and hosts of one profile. Build it inside a running loop; ``close`` leaves every server running.
+
+    ``restarts``: for as long as it lives it carries out the servers' restart policies, within ``limits``.
+    """
 
     def __init__(
         self,
@@ -30,17 +39,21 @@ class Fleet:
         places: Places | None = None,
         clock: Callable[[], float] = time.time,
         read_only: bool = False,
-        link: Callable[[Host], Link] = open_link,
+        restarts: bool = False,
+        limits: Limits = _LIMITS,
+        link: Callable[[Host], Link] | None = None,
     ) -> None:
         self.profile = profile
         self.read_only = read_only
         self.version = 0
         self.listeners: list[Listener] = []
         self._clock = clock
-        self._stagger: dict[str, tuple[asyncio.Lock, float]] = {}
+        self._turns: dict[str, Turns] = {}
+        self._restarters = Restarters(limits, active=restarts and not read_only)
         self._hosts: dict[str, HostWatch] = {}
         self.supervisors: dict[str, Supervisor] = {}
         places = places or default_places()
+        link = link or partial(open_link, read_only=read_only)
         for server in servers if servers is not None else profile.servers:
             host = server.host
             if host.name not in self._hosts:
@@ -48,18 +61,24 @@ class Fleet:
                     link(host), profile.name, host.ssh, clock=clock, changed=self._host_changed
                 )
             watch = self._hosts[host.name]
-            supervisor = Supervisor(profile.name, server, watch.link, places, clock=clock, changed=self._server_changed)
+            turns = self._turns.setdefault(host.name, Turns(host.stagger))
+            supervisor = Supervisor(
+                profile.name, server, watch.link, places, clock=clock, changed=self._server_changed, turns=turns
+            )
             watch.supervisors.append(supervisor)
             self.supervisors[server.name] = supervisor
+            self._restarters.add(supervisor, watch)
 
     def start(self) -> None:
         """Begin to connect; servers that run already are adopted as their hosts answer."""
         for watch in self._hosts.values():
             watch.start()
+        self._restarters.start(self._hosts.values())
 
     async def settled(self) -> None:
-        """Every host's first attempt is over, and its running servers are known."""
+        """Every host's first attempt is over, and its running servers, and who restarts them, are known."""
         await asyncio.gather(*(watch.settled.wait() for watch in self._hosts.values()))
+        await self._restarters.looked()
 
     async def until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
         """Wait until ``condition`` holds, looking after every change; False when ``seconds`` passed first."""
@@ -81,6 +100,7 @@ class Fleet:
             self.listeners.remove(listener)
 
     async def close(self) -> None:
+        await self._restarters.close()
         await asyncio.gather(*(watch.close() for watch in self._hosts.values()))
 
     def states(self) -> tuple[ServerState, ...]:
@@ -103,6 +123,7 @@ class Fleet:
             return Outcome(True, f"{action.host}: trying again")
         if self.read_only and not isinstance(action, SmokeTest):
             return Outcome(False, "read-only: nothing is launched or killed")
+        waited = isinstance(action, Kill) and self._restarters.cancel(action.server)  # even if its host is out of reach
         watch = self.host_of(action.server)
         try:
             hello = await watch.require()
@@ -111,7 +132,6 @@ class Fleet:
         supervisor = self.supervisors[action.server]
         match action:
             case Launch():
-                await self._wait_turn(supervisor.server.host)
                 return await supervisor.launch(hello)
             case Relaunch(_, overrides):
                 try:
@@ -120,24 +140,16 @@ class Fleet:
                     return Outcome(False, f"{action.server}: {error}")
                 return await supervisor.relaunch(hello, server)
             case Kill(_, grace):
-                return await supervisor.kill(grace)
+                outcome = await supervisor.kill(grace)
+                return replace(outcome, message=f"{outcome.message}; not restarted") if waited else outcome
             case SmokeTest():
                 return await supervisor.smoke()
-
-    async def _wait_turn(self, host: Host) -> None:
-        """Launches on one host begin ``stagger`` seconds apart, where its profile says so."""
-        if not host.stagger:
-            return
-        lock, _ = self._stagger.setdefault(host.name, (asyncio.Lock(), 0.0))
-        async with lock:
-            loop = asyncio.get_running_loop()
-            await asyncio.sleep(max(0.0, self._stagger[host.name][1] - loop.time()))
-            self._stagger[host.name] = (lock, loop.time() + host.stagger)
 
     def _server_changed(self, supervisor: Supervisor, before: ServerState, event: Event) -> None:
         self.version += 1
         for listener in self.listeners:
             listener(supervisor, before, event)
+        self._restarters.see(supervisor, event)
 
     def _host_changed(self) -> None:
         self.version += 1

@@ -13,7 +13,8 @@ from tui.fleet.history import StageHistory
 from tui.fleet.places import Places
 from tui.fleet.probe import HttpProbe, smoke_test, wants_http
 from tui.fleet.spool import LogGapError, LogReader, spooled_reader
-from tui.fleet.translate import flag_words, kill_outcome, launch_spec, run_exit, server_info
+from tui.fleet.translate import flag_words, kill_outcome, launch_spec, run_exit, server_info, who
+from tui.fleet.turns import Turn, Turns
 from tui.host.api import (
     Hello,
     HostError,
@@ -33,6 +34,7 @@ from tui.sglang.events import (
     Launched,
     LogRead,
     Noted,
+    Queued,
     Refused,
     StopAsked,
     Vanished,
@@ -57,6 +59,7 @@ class Supervisor:
         *,
         clock: Callable[[], float],
         changed: Callable[[Supervisor, ServerState, Event], None],
+        turns: Turns | None = None,
     ) -> None:
         self.profile = profile
         self.server = server
@@ -69,6 +72,7 @@ class Supervisor:
         self._reader: LogReader | None = None
         self._ended: RunEnded | None = None
         self._drain: asyncio.TimerHandle | None = None
+        self._turn = Turn(turns or Turns(0.0))
         self._busy = ""
         self._backlog = 0  # bytes of log that stood on the host when the run was adopted
         self._lived = False  # whether it lived then
@@ -253,8 +257,14 @@ class Supervisor:
         """End the server if it runs, prove it gone, and launch ``server`` in its place."""
         return await self._exclusively("relaunched", self._relaunch(hello, server))
 
+    async def restart(self, hello: Hello, run: str) -> Outcome:
+        """Launch the server again after ``run``, which is over, and of which nothing may be left."""
+        return await self._exclusively("restarted", self._restart(hello, run))
+
     async def kill(self, grace: float | None = None) -> Outcome:
-        """End the server and prove that nothing of it is left."""
+        """End the server and prove that nothing of it is left; a launch that waits its turn is given up."""
+        if self._turn.give_up():
+            return Outcome(True, f"{self.server.name}: not launched: nothing left", {"left": []})
         return await self._exclusively("killed", self._kill(grace))
 
     async def smoke(self) -> Outcome:
@@ -279,20 +289,35 @@ class Supervisor:
             self._busy = ""
 
     async def _launch(self, hello: Hello) -> Outcome:
+        if not await self._my_turn():
+            return Outcome(False, f"{self.server.name}: not launched: ended while it waited its turn")
+        age: float | None = None
         try:
             record = await self.link.launch(self._spec())
+            age = max(0.0, record.at - record.started) if record.at is not None else 0.0
         except HostError as error:
             if error.kind is HostErrorKind.REFUSED:
                 if await self._adopt_winner(hello):
                     return Outcome(True, f"{self.server.name}: {error.message}", {"already": True})
-                self._forget_run()
-                failure = Failure(
-                    FailureKind(error.failure), "", 0, error.message, (error.remedy,) if error.remedy else ()
-                )
-                self.apply(Refused(self.now, failure))
+                self._refused(error)
             raise
+        finally:
+            self._turn.give(age)
         await self._begin(record, hello, adopted=False)
         return Outcome(True, f"{self.server.name} launched: pid {record.pid}", {"run": record.run, "pid": record.pid})
+
+    async def _my_turn(self) -> bool:
+        """Wait until it may be launched; False when it was killed meanwhile."""
+        try:
+            return await self._turn.take(lambda wait: self.apply(Queued(self.now, self.now + wait)))
+        finally:
+            if self.state.launch_at is not None:
+                self.apply(Queued(self.now, None))
+
+    def _refused(self, error: HostError) -> None:
+        self._forget_run()
+        remedies = (error.remedy,) if error.remedy else ()
+        self.apply(Refused(self.now, Failure(FailureKind(error.failure), "", 0, error.message, remedies)))
 
     async def _adopt_winner(self, hello: Hello) -> bool:
         """Whether the launch was refused because somebody else's won: then that run is taken over."""
@@ -310,12 +335,25 @@ class Supervisor:
         self.server = server
         return await self._launch(hello)
 
+    async def _restart(self, hello: Hello, run: str) -> Outcome:
+        try:
+            report = await self.link.kill(run, self.server.stop_grace, who=who(), sweep=True)
+            if report.left:
+                return kill_outcome(self.server.name, report)
+        except HostError as error:
+            if error.kind is not HostErrorKind.REFUSED:
+                raise
+            # it never got a process, or lives where it cannot be ended: the launch finds out
+        return await self._launch(hello)
+
     async def _kill(self, grace: float | None) -> Outcome:
         run = self.state.run
-        if run is None or not (self.running or self.state.exit is None or self.state.exit.left):
+        over = run is None or not (self.running or self.state.exit is None or self.state.exit.left)
+        if run is None or (over and self.server.restart == "never"):
             return Outcome(True, f"{self.server.name} does not run: nothing left", {"left": []})
-        self.apply(StopAsked(self.now))
-        report = await self.link.kill(run.run, self.server.stop_grace if grace is None else grace)
+        if not over:
+            self.apply(StopAsked(self.now))
+        report = await self.link.kill(run.run, self.server.stop_grace if grace is None else grace, who=who())
         return kill_outcome(self.server.name, report)
 
     def _spec(self) -> LaunchSpec:

@@ -95,7 +95,7 @@ class FleetThread:
         from tui.fleet.fleet import Fleet
 
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        fleet = Fleet(self._profile, read_only=self.read_only)
+        fleet = Fleet(self._profile, read_only=self.read_only, restarts=not self.read_only)
         fleet.start()
         self._fleet = fleet
         self._up.set()

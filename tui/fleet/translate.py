@@ -32,8 +32,13 @@ def launch_spec(profile: str, server: Server) -> LaunchSpec:
         log_link=server.log,
         port=server.port,
         digest=server.digest(),
-        who=f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})",
+        who=who(),
     )
+
+
+def who() -> str:
+    """This session, as others are told of it."""
+    return f"{getpass.getuser()}@{socket.gethostname()} (pid {os.getpid()})"
 
 
 def flag_words(argv: tuple[str, ...]) -> list[str]:

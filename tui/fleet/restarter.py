@@ -1,0 +1,160 @@
+"""Launches a server again as its policy says, for as long as this session lives and no other one does it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from dataclasses import replace
+
+from tui.fleet import policy
+from tui.fleet.hosts import HostWatch
+from tui.fleet.policy import Decision, End, Limits
+from tui.fleet.supervisor import Supervisor
+from tui.host.api import HostError, Lease
+from tui.sglang.events import Event, Launched, RestartsTold
+from tui.sglang.restarts import Restarts
+
+
+class Restarter:
+    """One server's restarts. It acts only on runs that this session has seen alive: what was found ended, the user
+    has seen too, and left."""
+
+    def __init__(self, supervisor: Supervisor, watch: HostWatch, limits: Limits) -> None:
+        self.supervisor = supervisor
+        self._watch = watch
+        self._limits = limits
+        self._ends: list[End] = []
+        self._alive: str | None = None  # the run that was seen alive last
+        self._over: str | None = None  # the run whose end was decided on last
+        self._mine = False
+        self._due: float | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._news = asyncio.Event()  # the lease or the host may be there now
+        self._launching = False
+        policy_of = supervisor.server.restart
+        self._tell(Restarts(policy_of, limit=limits.restarts if policy_of != policy.NEVER else 0))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a restart is to come."""
+        return self._task is not None and not self._task.done()
+
+    def see(self, event: Event) -> None:
+        """Take notice of what happened to the server."""
+        state = self.supervisor.state
+        run = state.run.run if state.run else None
+        if isinstance(event, Launched):
+            self._launched(event)
+        if state.alive or (isinstance(event, Launched) and not event.run.adopted):
+            self._alive = run
+        if state.unreachable_since is None:
+            self._news.set()
+        if state.stop_asked is not None and self.waiting:
+            self.cancel()
+        ended = state.exit is not None or state.vanished
+        if run is not None and ended and run == self._alive and run != self._over:
+            self._over = run
+            self._decide(policy.end_of(state, self.supervisor.now))
+
+    def _launched(self, event: Launched) -> None:
+        """A run of the user's own begins a new count; somebody else's makes ours needless, as the old run does not."""
+        if event.run.run == self._over or self._launching:
+            return
+        self.cancel("")
+        if not event.run.adopted:
+            self._ends.clear()
+            self._tell(replace(self.told, count=0))
+
+    def cancel(self, why: str = "not restarted, since somebody ended it") -> bool:
+        """Give up the restart that waits; whether one did."""
+        waited = self.waiting
+        if self._task and self._task is not asyncio.current_task():
+            self._task.cancel()
+        self._task = self._due = None
+        if waited or self.told.why:
+            self._tell(replace(self.told, next_at=None, why=why if waited else ""))
+        return waited
+
+    def lost(self) -> None:
+        """The host is out of reach: our lease ended with the connection, and who restarts now cannot be seen."""
+        self._mine = False
+        self._tell(replace(self.told, by=None, here=False, since=None, next_at=None))
+
+    def lease(self, lease: Lease) -> None:
+        """Take notice of who restarts it."""
+        self._mine = lease.mine
+        self._tell(replace(self.told, by=lease.who, here=lease.mine, since=lease.since, next_at=self._shown_due()))
+        if lease.mine:
+            self._news.set()
+
+    @property
+    def told(self) -> Restarts:
+        return self.supervisor.state.restarts
+
+    def _tell(self, restarts: Restarts) -> None:
+        if restarts != self.told:
+            self.supervisor.apply(RestartsTold(self.supervisor.now, restarts))
+
+    def _shown_due(self) -> float | None:
+        return self._due if self._mine else None
+
+    def _decide(self, end: End) -> None:
+        self._ends.append(end)
+        decision = policy.decide(self.supervisor.server.restart, self._ends, self._limits)
+        self._task = None
+        if decision.delay is None:
+            self._due = None
+            self._tell(replace(self.told, next_at=None, why=decision.why))
+            return
+        self._due = self.supervisor.now + decision.delay
+        self._tell(replace(self.told, next_at=self._shown_due(), why=decision.why))
+        assert self._over is not None
+        self._task = asyncio.get_running_loop().create_task(self._restart(self._over, decision))
+
+    async def _restart(self, run: str, decision: Decision) -> None:
+        await asyncio.sleep(decision.delay or 0.0)
+        while True:
+            self._news.clear()
+            if self._mine and not self._watch.error:
+                with contextlib.suppress(HostError):
+                    if await self._attempt(run):
+                        return
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._news.wait(), self._limits.longest)
+
+    async def _attempt(self, run: str) -> bool:
+        """Launch again, unless somebody was quicker or wants it ended. False: try again when there is news."""
+        supervisor = self.supervisor
+        hello = await self._watch.require()
+        records = await supervisor.link.runs(supervisor.profile, supervisor.server.name)
+        newest = records[0] if records else None
+        if newest and (newest.run != run or newest.alive):
+            self.cancel("")
+            await supervisor.adopt(newest, hello)
+            return True
+        if newest and (newest.stop_asked or newest.kill_asked):
+            self._task = self._due = None
+            self._tell(replace(self.told, next_at=None, why="not restarted, since somebody ended it"))
+            return True
+        self._launching, self._due = True, None
+        self._tell(replace(self.told, next_at=supervisor.now))
+        try:
+            outcome = await supervisor.restart(hello, run)
+        finally:
+            self._launching = False
+        refused = supervisor.state.refused
+        if outcome.ok:
+            count = self.told.count + ("already" not in outcome.details)
+            self._tell(replace(self.told, count=count, next_at=None, why=""))
+        elif refused is not None:
+            self._decide(policy.end_of_refusal(refused))
+        elif "left" in outcome.details:
+            self._decide(End(outcome.message))
+        else:
+            self._tell(replace(self.told, next_at=None, why=f"could not be restarted: {outcome.message}"))
+            return False
+        return True
+
+    def close(self) -> None:
+        if self._task:
+            self._task.cancel()
