@@ -15,7 +15,7 @@ from tui.host.api import HostError, HttpAnswer, Link
 from tui.profile.model import Secret, Server
 from tui.sglang import http, live, verdict
 from tui.sglang.events import HttpRead, Noted
-from tui.sglang.model import Sample, Stage
+from tui.sglang.model import Sample
 from tui.sglang.state import ServerState
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def wants_http(state: ServerState) -> bool:
     """Whether this server's readiness must be asked for: by its profile, or because its log tells nothing."""
     if not state.alive or state.listening != "own" or state.info.ready_by == "log":
         return False
-    silent = not state.log.ready and state.log.stage in (None, Stage.LAUNCHING)
-    return state.info.ready_by == "http" or silent
+    return state.info.ready_by == "http" or verdict.silent(state.log)
 
 
 class HttpProbe:
@@ -105,7 +104,9 @@ class HttpProbe:
                     version = version or reading.facts.version
             if self._before is None:  # once: how long a context may be
                 about = http.model_facts("/v1/models", (await self._get(port, "/v1/models")).body)
-                readings.append(http.Reading(Sample(now), facts=about))
+            else:
+                about = self._before.facts
+            readings.append(http.Reading(Sample(now), facts=about))
         except HostError:
             pass
         return live.merged(readings)

@@ -43,6 +43,7 @@ class LogFacts:
     storage: str | None = None  # the third level of the host cache, where one was attached
     unhealthy: bool = False  # a health check failed, and no batch line came since
     worker_node: bool = False  # a node of a multi-node server that serves no requests itself
+    staged: bool = False  # a rank told a stage by a line of its own: ``--log-level warning`` leaves progress bars alone
     recognized: bool = False  # at least one line that only SGLang writes
 
     def merge(self, later: LogFacts) -> LogFacts:

@@ -151,6 +151,7 @@ class Stages:
     spans_: dict[Stage, StageSpan] = field(default_factory=dict)
     current: Stage | None = None
     since: float | None = None
+    told: bool = False  # a rank told one by a line of its own, not the main process or a progress bar
 
     def copy(self) -> Stages:
         return Stages(
@@ -162,6 +163,7 @@ class Stages:
             dict(self.spans_),
             self.current,
             self.since,
+            self.told,
         )
 
     @property
@@ -189,6 +191,7 @@ class Stages:
     def rank_reached(self, rank: str, stage: Stage, time: float | None) -> None:
         if not rank and any(self.places):
             return  # the main process of a server whose ranks have names
+        self.told = True
         if rank and "" in self.places:
             del self.places[""]
         place = self.places.get(rank)

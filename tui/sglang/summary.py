@@ -55,6 +55,7 @@ def summary(parser: LogParser) -> LogFacts:
         storage=numbers.storage,
         unhealthy=parser.unhealthy,
         worker_node=is_worker_node(parser.args),
+        staged=stages.told,
         recognized=parser.recognized,
     )
     return _judged(parser, bare)

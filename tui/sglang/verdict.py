@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tui.sglang import failures
+from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Failure, FailureKind, ModelFacts, Phase, Sample, Stage, StageSpan
 from tui.sglang.state import ServerState
 
 STALE_AFTER = 10.0  # seconds
-_SILENT = frozenset({None, Stage.LAUNCHING})
 _SYMPTOMS = frozenset({FailureKind.CHILD_DIED, FailureKind.NCCL, FailureKind.MULTI_NODE, FailureKind.OTHER})
 
 
@@ -64,6 +64,12 @@ def _ended(state: ServerState) -> Phase:
     return Phase.STOPPED if state.exit.status == 0 and state.exit.signal is None else Phase.FAILED
 
 
+def silent(log: LogFacts) -> bool:
+    """Whether a log tells so little that readiness must be asked for: ``--log-level warning`` leaves progress bars and
+    warnings alone, and a format of its own may leave nothing that is understood."""
+    return not (log.ready or log.args or log.staged)
+
+
 def is_ready(state: ServerState) -> bool:
     """Whether a live server takes requests: it says so, it lives, and the socket on its port is its own."""
     if state.alive is not True or (state.info.port is not None and state.listening != "own"):
@@ -75,7 +81,7 @@ def is_ready(state: ServerState) -> bool:
         return True
     if state.log.worker_node and state.info.port is not None:
         return True  # it listens once its schedulers are ready, and never prints the ready line
-    return by == "auto" and state.http_ready is True and state.log.stage in _SILENT
+    return by == "auto" and state.http_ready is True and silent(state.log)
 
 
 def port_taken(state: ServerState) -> str | None:

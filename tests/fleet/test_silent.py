@@ -1,0 +1,128 @@
+"""Servers whose logs tell nothing: known by process, port and HTTP, with no trace of their keys."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.rig import DEADLINE, free_port, profile, reach, running
+from tui.fleet import probe
+from tui.fleet.api import Launch
+from tui.profile.load import loads
+from tui.profile.model import Profile
+from tui.report.json import report
+from tui.sglang import verdict
+from tui.sglang.model import Phase
+
+KEY = "sk-very-secret"
+# A server of SGLang 0.5.12 without metrics and with a log format of its own; it writes down what it is asked.
+SERVER = """
+import json, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+port, asked, key = int(sys.argv[1]), sys.argv[2], sys.argv[4] if len(sys.argv) > 4 else "nobody knows it"
+ANSWERS = {
+    "/model_info": {"model_path": "/models/tiny"},
+    "/server_info": {"version": "0.5.12", "model_path": "/models/tiny", "api_key": key, "admin_api_key": key,
+                     "max_total_num_tokens": 4096,
+                     "internal_states": [{"api_key": key, "last_gen_throughput": 123.5}]},
+    "/v1/loads": {"version": "0.5.12", "loads": [{"dp_rank": 0, "num_running_reqs": 3, "num_waiting_reqs": 1,
+                  "token_usage": 0.25, "gen_throughput": 0.0, "max_running_requests": 48}]},
+    "/v1/models": {"data": [{"id": "tiny", "max_model_len": 8192}]},
+}
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        with open(asked, "a") as file:
+            file.write(self.path + "\\n")
+        known = self.headers.get("Authorization") == "Bearer " + key
+        body = json.dumps(ANSWERS.get(self.path, {})).encode()
+        self.send_response((200 if self.path in ANSWERS else 404) if known else 401)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        print(json.dumps({"level": "info", "event": "answered", "path": self.path}), flush=True)
+
+print(json.dumps({"level": "info", "event": "starting"}), flush=True)
+ThreadingHTTPServer(("127.0.0.1", port), Handler).serve_forever()
+"""
+
+
+def own_format(folder: Path, *flags: str) -> Profile:
+    """A profile with that server."""
+    program, port = folder / "server.py", free_port()
+    program.write_text(SERVER)
+    command = [sys.executable, str(program), "{port}", str(folder / "asked"), *flags]
+    text = {
+        "name": "rig",
+        "hosts": {"here": {"ssh": "local", "python": sys.executable, "state_dir": str(folder / "state")}},
+        "defaults": {"stop_grace": "5s"},
+        "servers": {"gpu0": {"host": "here", "command": command, "port": port, "gpus": [0]}},
+    }
+    return loads(json.dumps(text))
+
+
+def everything_written(folder: Path) -> bytes:
+    """All that this side and the host's side keep."""
+    kept = [path for name in ("spool", "history", "state") for path in (folder / name).rglob("*") if path.is_file()]
+    assert kept
+    return b"".join(path.read_bytes() for path in kept)
+
+
+async def test_a_server_that_logs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.2)
+    flags = ("--log-level", "warning", "--enable-metrics")
+    async with running(profile(tmp_path, ["plain"], flags=flags), tmp_path) as fleet:
+        assert (await fleet.act(Launch("gpu0"))).ok
+        await reach(fleet, "gpu0", Phase.READY)
+        supervisor = fleet.supervisors["gpu0"]
+        assert supervisor.state.log.latest is None and supervisor.state.log.ready is False
+        assert await fleet.until(lambda: supervisor.state.http is not None, DEADLINE)
+        told = report(supervisor.state, supervisor.now)
+        assert told["phase"] == told["stage"] == "ready"
+        requests = told["requests"]
+        assert isinstance(requests, dict) and requests["running"] is not None
+        assert told["max_total_num_tokens"] and told["context_len"] and told["sglang_version"] is None
+
+
+async def test_a_server_with_a_format_of_its_own_and_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.2)
+    asked = tmp_path / "asked"
+    async with running(own_format(tmp_path, "--api-key", KEY), tmp_path) as fleet:
+        assert (await fleet.act(Launch("gpu0"))).ok
+        await reach(fleet, "gpu0", Phase.READY)
+        supervisor = fleet.supervisors["gpu0"]
+        assert await fleet.until(lambda: asked.read_text().count("/server_info") >= 3, DEADLINE)
+        assert await fleet.until(lambda: supervisor.state.http is not None, DEADLINE)
+        state = supervisor.state
+        told = report(state, supervisor.now)
+        assert (told["sglang_version"], told["max_total_num_tokens"], told["context_len"]) == ("0.5.12", 4096, 8192)
+        rates = verdict.throughput(state, supervisor.now)
+        assert (rates.generate, rates.stale) == (123.5, False)
+        assert (told["requests"], told["max_running_requests"]) == ({"running": 3, "queued": 1}, 48)
+        assert KEY not in repr(state) and KEY not in json.dumps(told)
+    paths = asked.read_text().split()
+    once = {"/metrics", "/ready", "/v1/models"}
+    assert {path: paths.count(path) for path in once} == dict.fromkeys(once, 1), "what is not there is asked for once"
+    assert set(paths) == once | {"/model_info", "/v1/loads", "/server_info"}, "no health, nothing deprecated"
+    assert KEY.encode() not in everything_written(tmp_path)
+
+
+async def test_without_its_key_a_server_is_not_taken_for_dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.2)
+    async with running(own_format(tmp_path), tmp_path) as fleet:
+        assert (await fleet.act(Launch("gpu0"))).ok
+        supervisor = fleet.supervisors["gpu0"]
+        assert await fleet.until(lambda: any("key" in note for note in supervisor.state.notes), DEADLINE)
+        assert verdict.phase(supervisor.state) is Phase.STARTING
+        assert supervisor.state.listening == "own"
+    assert set((tmp_path / "asked").read_text().split()) == {"/ready"}
+
+
+def test_http_is_rare() -> None:
+    assert probe.PROBE_SECONDS >= 10.0
