@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.fleet.spool import LogGapError, LogReader, run_spool, spooled_reader
+from tui.fleet.logreader import LogGapError, LogReader, spooled_reader
+from tui.fleet.spool import run_spool
 
 LOG = b"".join(b"[2026-11-30 10:00:%02d] line %d\n" % (n % 60, n) for n in range(5000))
 

@@ -1,31 +1,20 @@
-"""The spool: the raw bytes of each run's log on this side, at their true offsets, mode 0600.
+"""The spool: the raw bytes of each run's log on this side, mode 0600.
 
-A run's log never changes once written, and a spool file is named after its run: two programs that spool the same run
-write the same bytes at the same places, so they may share a file. Secrets are masked when lines leave it, not here.
+A spool file is named after its run and always holds the log's beginning, without a gap: two programs that spool the
+same run write the same bytes at the same places, so they share the file. Where the log began anew on its host
+(truncated, or another file in its place), what was spooled is put aside, numbered. Secrets are masked when lines
+leave the spool, not here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from pathlib import Path
-
-from tui.sglang.facts import LogFacts
-from tui.sglang.parser import LogParser
 
 _STEP = 64 * 1024
 _KEPT_RUNS = 5
-
-
-def spooled_reader(root: Path, profile: str, server: str, run: str) -> LogReader:
-    """The reader of a run's log; without a spool where its folder cannot be made."""
-    try:
-        return LogReader(run_spool(root, profile, server, run))
-    except OSError as error:
-        reader = LogReader(None)
-        reader.trouble = f"its log is not kept on this side: {error.filename}: {(error.strerror or str(error)).lower()}"
-        return reader
 
 
 def run_spool(root: Path, profile: str, server: str, run: str) -> Path:
@@ -33,11 +22,42 @@ def run_spool(root: Path, profile: str, server: str, run: str) -> Path:
     folder = root / _plain(profile) / _plain(server)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{_plain(run)}.log"
-    others = sorted((p for p in folder.glob("*.log") if p != path), key=lambda p: p.stat().st_mtime, reverse=True)
+    others = sorted((p for p in folder.glob("*.log") if p != path), key=_changed, reverse=True)
     for old in others[_KEPT_RUNS - 1 :]:
-        with contextlib.suppress(OSError):
-            old.unlink()
+        for file in (old, *_beside(old)):
+            with contextlib.suppress(OSError):
+                file.unlink()
+    for tail in _beside(path):
+        _drop_orphan(tail)
     return path
+
+
+def tail_path(spool: Path) -> Path:
+    """Where this program keeps the log's end while the middle is missing."""
+    return spool.with_name(f"{spool.name}.tail-{os.getpid()}")
+
+
+def _changed(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:  # another program has dropped it
+        return 0.0
+
+
+def _beside(spool: Path) -> list[Path]:
+    return [path for path in spool.parent.iterdir() if path.name.startswith(spool.name + ".")]
+
+
+def _drop_orphan(path: Path) -> None:
+    """Remove a tail whose program is gone."""
+    pid = path.name.rpartition(".tail-")[2]
+    if pid != path.name and pid.isdigit() and int(pid) != os.getpid():
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            path.unlink(missing_ok=True)
+        except OSError:
+            pass
 
 
 def _plain(name: str) -> str:
@@ -46,49 +66,38 @@ def _plain(name: str) -> str:
     return plain if plain.strip(".") else f"%{plain}"
 
 
-@dataclass
-class LogReader:
-    """Spools one run's log and reads it: bytes in, facts out. ``offset`` is the next byte wanted from the host."""
+class SpoolFile:
+    """A private file that is written at offsets. Once it cannot be written it is given up, and ``trouble`` says why."""
 
-    path: Path | None
-    offset: int = 0
-    trouble: str = ""  # why the spool cannot be written; the log is read all the same
-    _fd: int = field(default=-1, repr=False)
-    _parser: LogParser = field(default_factory=LogParser, repr=False)
+    def __init__(self, path: Path | None, trouble: str = "") -> None:
+        self.path = path
+        self.trouble = trouble
+        self._fd = -1
 
-    def open(self) -> LogFacts | None:
-        """Read what an earlier session spooled of this run; ``None`` when there is nothing."""
-        if self.path is None:
-            return None
+    def open(self) -> None:
+        if self.path is None or self._fd >= 0:
+            return
         try:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            while data := os.pread(self._fd, _STEP, self.offset):
-                self._read(data)
         except OSError as error:
             self._give_up(error)
-        return self._parser.facts() if self.offset else None
 
-    def feed(self, offset: int, data: bytes) -> LogFacts | None:
-        """Take ``data`` at ``offset``; ``None`` when it holds nothing new.
+    def chunks(self) -> Iterator[bytes]:
+        """What was put aside, oldest first, and then what is there, both apart: ``b""`` stands between."""
+        for aside in self._aside():
+            with contextlib.suppress(OSError), aside.open("rb") as file:
+                yield from iter(lambda: file.read(_STEP), b"")
+                yield b""
+        at = 0
+        try:
+            while self._fd >= 0 and (data := os.pread(self._fd, _STEP, at)):
+                at += len(data)
+                yield data
+        except OSError as error:
+            self._give_up(error)
 
-        Raises ``LogGapError`` when bytes before ``offset`` are missing: the follower must go back to ``self.offset``.
-        """
-        if offset > self.offset:
-            raise LogGapError(self.offset, offset)
-        data = data[self.offset - offset :]
-        if not data:
-            return None
-        self._write(data)
-        self._read(data)
-        return self._parser.facts()
-
-    def close(self) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def _write(self, data: bytes) -> None:
-        view, at = memoryview(data), self.offset
+    def write(self, at: int, data: bytes) -> None:
+        view = memoryview(data)
         try:
             while view and self._fd >= 0:
                 done = os.pwrite(self._fd, view, at)
@@ -96,20 +105,30 @@ class LogReader:
         except OSError as error:
             self._give_up(error)
 
+    def put_aside(self) -> None:
+        """Begin a new file. Of two programs that share the old one, one puts it aside."""
+        if self.path is None or self._fd < 0:
+            return
+        with contextlib.suppress(OSError):
+            if os.fstat(self._fd).st_ino == self.path.stat().st_ino:
+                self.path.rename(self.path.with_name(f"{self.path.name}.{len(self._aside()) + 1}"))
+        self.close()
+        self.open()
+
+    def _aside(self) -> list[Path]:
+        if self.path is None or self._fd < 0:
+            return []
+        numbered = [p for p in _beside(self.path) if p.suffix[1:].isdigit()]
+        return sorted(numbered, key=lambda p: int(p.suffix[1:]))
+
     def _give_up(self, error: OSError) -> None:
         """Go on without the spool: a full disk here must not hide what a server does there."""
         self.trouble = f"its log is not kept on this side: {self.path}: {(error.strerror or str(error)).lower()}"
         self.close()
 
-    def _read(self, data: bytes) -> None:
-        self.offset += len(data)
-        self._parser.feed(data)
-
-
-class LogGapError(Exception):
-    """Bytes of a log are missing between ``have`` and ``got``."""
-
-    def __init__(self, have: int, got: int) -> None:
-        super().__init__(f"log bytes {have} to {got} are missing")
-        self.have = have
-        self.got = got
+    def close(self, *, remove: bool = False) -> None:
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            if remove and self.path is not None:
+                self.path.unlink(missing_ok=True)

@@ -10,9 +10,10 @@ from typing import Any
 
 from tui.fleet.api import Outcome
 from tui.fleet.history import StageHistory
+from tui.fleet.intake import LogIntake
+from tui.fleet.logreader import spooled_reader
 from tui.fleet.places import Places
 from tui.fleet.probe import HttpProbe, smoke_test, wants_http
-from tui.fleet.spool import LogGapError, LogReader, spooled_reader
 from tui.fleet.translate import flag_words, kill_outcome, launch_spec, run_exit, server_info, who
 from tui.fleet.turns import Turn, Turns
 from tui.host.api import (
@@ -40,7 +41,8 @@ from tui.sglang.events import (
     Vanished,
     Watched,
 )
-from tui.sglang.model import Failure, FailureKind, MemoryReading, Phase, RunInfo
+from tui.sglang.facts import LogFacts
+from tui.sglang.model import Failure, FailureKind, MemoryReading, Phase, RunInfo, ServerInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
@@ -69,12 +71,11 @@ class Supervisor:
         self._clock = clock
         self._changed = changed
         self._history = StageHistory(places.history / profile / f"{server.name}.json")
-        self._reader: LogReader | None = None
+        self._intake: LogIntake | None = None
         self._ended: RunEnded | None = None
         self._drain: asyncio.TimerHandle | None = None
         self._turn = Turn(turns or Turns(0.0))
         self._busy = ""
-        self._backlog = 0  # bytes of log that stood on the host when the run was adopted
         self._lived = False  # whether it lived then
         self._probe = HttpProbe(self)
 
@@ -89,18 +90,21 @@ class Supervisor:
 
     @property
     def known(self) -> bool:
-        """Whether the state tells all that the host knew of the run when it was adopted."""
-        if self._reader is None:
+        """Whether the state tells all that the host knew of the run when it was adopted. Of a run that lives, the
+        middle of a long log may be missing; what explains an end may be anywhere."""
+        if self._intake is None and (self.state.run is None or self.state.run.log):
             return True
         over = self.state.exit is not None or self.state.vanished
+        if over and self._intake and not self._intake.whole:
+            return False
         lives = self._lived and self.state.listening is not None
-        if self._reader.offset < self._backlog or not (over or lives):
+        if (self._intake and not self._intake.caught_up) or not (over or lives):
             return False
         return not wants_http(self.state) or self.state.http_ready is not None
 
     @property
     def log_path(self) -> Path | None:
-        return self._reader.path if self._reader else None
+        return self._intake.reader.shown if self._intake else None
 
     def apply(self, event: Event) -> None:
         """The only place where this server's state changes."""
@@ -127,18 +131,14 @@ class Supervisor:
 
     def _on_log(self, event: LogBytes) -> None:
         """Spool and read a stretch of the current run's log."""
-        try:
-            if self._reader is None:
-                return
-            facts = self._reader.feed(event.offset, event.data)
-            if facts is not None:
-                self.apply(LogRead(self.now, facts))
-            self._note_trouble()
-            self._end_if_drained()
-        except LogGapError as gap:
-            self._later(self.link.follow(event.run, gap.have, event.inode))
-        finally:
+        if self._intake is None:
             event.handled()
+            return
+        facts = self._intake.take(event)
+        if facts is not None:
+            self.apply(LogRead(self.now, facts))
+        self._note_trouble()
+        self._end_if_drained()
 
     def _on_watch(self, event: RunWatch) -> None:
         memory = None
@@ -160,7 +160,7 @@ class Supervisor:
             self._drain = asyncio.get_running_loop().call_later(_DRAIN_SECONDS, self._end)
 
     def _end_if_drained(self) -> None:
-        if self._ended and self._reader and self._reader.offset >= (self._ended.log_size or 0):
+        if self._ended and self._intake and self._intake.reader.offset >= (self._ended.log_size or 0):
             self._end()
 
     def _end(self) -> None:
@@ -212,9 +212,8 @@ class Supervisor:
             utc_offset=hello.utc_offset,
             adopted=adopted,
         )
-        reader = spooled_reader(self._places.spool, self.profile, self.server.name, record.run)
-        spooled = reader.open()
-        self._reader, self._backlog, self._lived = reader, record.log_size or 0, record.alive
+        spooled = self._open_log(record) if record.log else None
+        self._lived = record.alive
         self.apply(Launched(self.now, run, self._history.load()))
         if record.stop_asked:
             self.apply(StopAsked(record.stop_asked))
@@ -223,8 +222,16 @@ class Supervisor:
         self._note_trouble()
         if record.alive:
             self.apply(Watched(self.now, alive=True))
-        await self.link.follow(record.run, reader.offset)
+        if self._intake:
+            await self._intake.begin()
         await self.link.watch(record.run)
+
+    def _open_log(self, record: RunRecord) -> LogFacts | None:
+        """Prepare to take the run's log; what an earlier session spooled of it."""
+        reader = spooled_reader(self._places.spool, self.profile, self.server.name, record.run)
+        spooled = reader.open()
+        self._intake = LogIntake(self.link, record, reader)
+        return spooled
 
     def close(self) -> None:
         """Let go of everything on this side; the run itself is not touched."""
@@ -232,9 +239,9 @@ class Supervisor:
         if self._drain:
             self._drain.cancel()
         self._ended = self._drain = None
-        if self._reader:
-            self._reader.close()
-            self._reader = None
+        if self._intake:
+            self._intake.close()
+            self._intake = None
 
     def _forget_run(self) -> None:
         self.close()
@@ -362,8 +369,9 @@ class Supervisor:
     # Small things
 
     def _note_trouble(self) -> None:
-        if self._reader and self._reader.trouble and self._reader.trouble not in self.state.notes:
-            self.apply(Noted(self.now, self._reader.trouble))
+        reader = self._intake and self._intake.reader
+        if reader and reader.trouble and reader.trouble not in self.state.notes:
+            self.apply(Noted(self.now, reader.trouble))
 
     def _remember_stages(self) -> None:
         stages = tuple((s.stage.value, s.seconds) for s in verdict.stages(self.state) if s.seconds is not None)

@@ -103,7 +103,7 @@ class RunRecord:
     who: str = ""
     stop_asked: float | None = None
     log_size: int | None = None  # bytes, when the record was made
-    sglang: str | None = None  # its version, where the launch found it beside the interpreter
+    log_inode: int | None = None
     kill_asked: float | None = None  # when somebody last asked to end it, or what was left of it
     at: float | None = None  # when the record was made, by the host's clock like ``started``
 
@@ -111,12 +111,14 @@ class RunRecord:
 @dataclass(frozen=True, slots=True)
 class LogBytes:
     """A stretch of a run's log, at its true offset in the file ``inode``. ``handled`` must be called once the
-    bytes are consumed: it returns the credit that lets the agent send more."""
+    bytes are consumed: it returns the credit that lets the agent send more. ``anew``: the file that was followed was
+    cut short, or another took its place; offsets count from its start again."""
 
     run: str
     inode: int
     offset: int
     data: bytes
+    anew: bool = False
     handled: Callable[[], None] = field(default=lambda: None, compare=False)
 
 
@@ -215,7 +217,13 @@ class Link(Protocol):
     async def follow(self, run: str, offset: int = 0, inode: int | None = None) -> None:
         """Send the run's log from ``offset`` on, as ``LogBytes``, until ``unfollow``; survives reconnects."""
 
-    async def unfollow(self, run: str) -> None: ...
+    async def fill(self, run: str, start: int, end: int, inode: int | None = None, *, middle: bool = False) -> None:
+        """Send bytes ``start`` to ``end`` of the run's log, as ``LogBytes``, whenever nothing new waits to be sent;
+        ``middle``: nor any stretch that is none. One at a time per run; survives reconnects. Raises ``HostError``
+        (``REFUSED``) where the log no longer holds them."""
+
+    async def unfollow(self, run: str) -> None:
+        """Send no more of the run's log, stretches included."""
 
     async def watch(self, run: str) -> None:
         """Send ``RunWatch`` at least each second while it changes, and ``RunEnded`` at once when it ends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import logging
 import random
@@ -41,12 +42,18 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass
-class _Followed:
-    """A log that is wanted: where it goes on after a reconnect."""
+class _Stream:
+    """A log that is wanted, or a stretch of it up to ``end``: where it goes on after a reconnect."""
 
     number: int
     offset: int
     inode: int | None
+    end: int | None = None
+    middle: bool = False
+
+    def began_anew(self, inode: int, offset: int) -> bool:
+        """Whether what comes is not what was to come next."""
+        return self.end is None and (offset != self.offset or self.inode not in (None, inode))
 
 
 class HostLink:
@@ -65,8 +72,8 @@ class HostLink:
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
         self._was_lost = False
-        self._streams = 0
-        self._followed: dict[str, _Followed] = {}
+        self._numbers = itertools.count(1)
+        self._streams: dict[int, _Stream] = {}
         self._watched: set[str] = set()
 
     # connection
@@ -104,9 +111,9 @@ class HostLink:
 
     async def _resume(self, session: Session) -> None:
         """Ask again for what was followed and watched; a run that is gone meanwhile is let go."""
-        for run, followed in list(self._followed.items()):
+        for stream in list(self._streams.values()):
             with contextlib.suppress(HostError):
-                await self._ask_follow(session, run, followed)
+                await self._ask(session, stream)
         for run in list(self._watched):
             with contextlib.suppress(HostError):
                 await session.request("watch", run=run)
@@ -183,20 +190,23 @@ class HostLink:
 
     def _on_log(self, header: dict[str, Any], body: bytes) -> None:
         session = self._session
-        number, inode, offset = header["s"], header["i"], header["o"]
-        run = next((run for run, followed in self._followed.items() if followed.number == number), None)
-        if run is None:
+        inode, offset = header["i"], header["o"]
+        stream = self._streams.get(header["s"])
+        if stream is None:
             if session is not None:
                 session.consumed(len(body))
             return
-        self._followed[run].offset, self._followed[run].inode = offset + len(body), inode
+        anew = stream.began_anew(inode, offset)
+        stream.offset, stream.inode = offset + len(body), inode
+        if stream.end is not None and stream.offset >= stream.end:
+            del self._streams[stream.number]
         waiting = [len(body)]
 
         def handled() -> None:
             if waiting and session is not None:
                 session.consumed(waiting.pop())
 
-        self._tell(LogBytes(run, inode, offset, body, handled))
+        self._tell(LogBytes(stream.run, inode, offset, body, anew, handled))
 
     # requests
 
@@ -213,23 +223,43 @@ class HostLink:
         return (await self._live().request("read", run=run, offset=offset, size=size))[1]
 
     async def follow(self, run: str, offset: int = 0, inode: int | None = None) -> None:
-        self._streams += 1
-        followed = _Followed(self._streams, offset, inode)
-        self._followed[run] = followed
+        await self._begin(_Stream(run, next(self._numbers), offset, inode))
+
+    async def fill(self, run: str, start: int, end: int, inode: int | None = None, *, middle: bool = False) -> None:
+        await self._begin(_Stream(run, next(self._numbers), start, inode, end, middle))
+
+    async def _begin(self, stream: _Stream) -> None:
+        """Ask for a stream in place of the one of its kind; without a connection it is asked for after the next one."""
+        for former in self._of(stream.run):
+            if (former.end is None) == (stream.end is None):
+                del self._streams[former.number]
+                self._forget(former)
+        self._streams[stream.number] = stream
         try:
-            await self._ask_follow(self._live(), run, followed)
+            await self._ask(self._live(), stream)
         except HostError as error:
             if error.kind is HostErrorKind.REFUSED:
-                self._followed.pop(run, None)
+                self._streams.pop(stream.number, None)
             raise
 
-    async def _ask_follow(self, session: Session, run: str, followed: _Followed) -> None:
-        await session.request("follow", run=run, s=followed.number, offset=followed.offset, inode=followed.inode)
+    def _of(self, run: str) -> list[_Stream]:
+        return [stream for stream in self._streams.values() if stream.run == run]
+
+    async def _ask(self, session: Session, stream: _Stream) -> None:
+        asked: dict[str, Any] = {"run": stream.run, "s": stream.number, "offset": stream.offset, "inode": stream.inode}
+        if stream.end is None:
+            await session.request("follow", **asked)
+        else:
+            await session.request("fill", **asked, end=stream.end, urgency=2 if stream.middle else 1)
+
+    def _forget(self, stream: _Stream) -> None:
+        if self._session is not None:
+            self._session.tell("unfollow", s=stream.number)
 
     async def unfollow(self, run: str) -> None:
-        followed = self._followed.pop(run, None)
-        if followed is not None:
-            await self._live().request("unfollow", s=followed.number)
+        for stream in self._of(run):
+            del self._streams[stream.number]
+            self._forget(stream)
 
     async def watch(self, run: str) -> None:
         self._watched.add(run)

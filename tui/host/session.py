@@ -12,8 +12,9 @@ from tui.host import source
 from tui.host.agent import frames
 from tui.host.api import Hello, HostError, HostErrorKind
 from tui.host.channel import Channel
+from tui.host.credit import Credit
+from tui.host.forward import Listener
 
-WINDOW = 256 << 10  # bytes of logs on their way, so that a kill never queues behind more than that
 PING_SECONDS = 2.0
 SILENCE_SECONDS = 12.0  # without a byte from the agent; pings are answered at once
 MARK_SECONDS = 20.0  # login files may be slow
@@ -38,7 +39,7 @@ class Session:
         self._decoder = frames.Decoder()
         self._answers: dict[int, asyncio.Future[Frame]] = {}
         self._next_id = 0
-        self._returned = 0
+        self._credit = Credit()
         self._error: HostError | None = None
         self._heard = 0.0
         self._noise = bytearray()
@@ -71,7 +72,7 @@ class Session:
             raise self._no_agent(str(error)) from error
         self.hello = Hello(**json.loads(greeting))
         self._heard = asyncio.get_running_loop().time()
-        self._send({"t": "credit", "n": WINDOW})
+        self._send({"t": "credit", "n": self._credit.first(self._heard)})
         self._tasks = [asyncio.create_task(self._pump()), asyncio.create_task(self._ping())]
         return self.hello
 
@@ -143,11 +144,10 @@ class Session:
         return found, data
 
     def consumed(self, size: int) -> None:
-        """Return credit for ``size`` bytes of logs, in steps of a quarter of the window."""
-        self._returned += size
-        if self._returned >= WINDOW // 4 and self._error is None:
-            self._send({"t": "credit", "n": self._returned})
-            self._returned = 0
+        """``size`` bytes of logs were handled: let the agent send more."""
+        grant = self._credit.consumed(size, asyncio.get_running_loop().time())
+        if grant and self._error is None:
+            self._send({"t": "credit", "n": grant})
 
     def _send(self, header: dict[str, Any], body: bytes = b"") -> None:
         try:
@@ -178,7 +178,7 @@ class Session:
         header, body = frame
         kind = header.get("t")
         if kind == "reply":
-            answer = self._answers.get(int(header["id"]))
+            answer = self._answers.get(header.get("id") or 0)
             if answer is not None and not answer.done():
                 answer.set_result(frame)
         elif kind == "trouble":

@@ -15,6 +15,7 @@ class LogFacts:
 
     lines: int = 0  # lines that end in a newline
     size: int = 0  # bytes
+    missing: int = 0  # of them, bytes in the middle that were not read yet: what only they tell is not known
     version: str | None = None  # SGLang's, where the log tells it
     model: str | None = None
     args: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))  # of the server_args dump, masked

@@ -1,5 +1,6 @@
 """Logs, sent from a byte on: within a credit, one frame per log in turn, each frame with inode and true offset.
 
+What is new goes first, then stretches that somebody asked for (a log's head, then its middle), by their urgency.
 The first write after silence is read at once (inotify); while a log is busy it is read every 50 ms, by the clock.
 Where inotify does not work, the clock does it all.
 """
@@ -18,15 +19,24 @@ TICK = 0.05  # seconds between two reads of a busy log
 SETTLE = 0.003  # seconds after the first write: unbuffered Python writes a line in pieces
 CHECK = 1.0  # seconds between two looks at a silent one, whatever inotify says: replaced, truncated, missed
 NEVER = float("inf")
+LIVE, HEAD, MIDDLE = range(3)  # urgency
 
 
 class Stream:
-    """One followed log. ``offset`` is the next byte to send."""
+    """One followed log. ``offset`` is the next byte to send; ``end`` bounds a stretch that is sent and forgotten.
 
-    def __init__(self, number: int, path: str, inode: int | None, offset: int) -> None:
+    ``held`` is another way to the same file, for when it was renamed or removed under its writer.
+    """
+
+    def __init__(
+        self, number: int, path: str, inode: int | None, offset: int, end: int | None = None, held: str | None = None
+    ) -> None:
         self.number = number
         self.path = path
+        self.held = held
         self.offset = offset
+        self.end = end
+        self.urgency = LIVE
         self.inode = inode
         self.fd = -1
         self.watch = -1
@@ -38,13 +48,13 @@ class Stream:
 
     def reopen(self) -> bool:
         """Open the file, or the one that took its place. True: there is a file to read."""
-        try:
-            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
+        found = self._open()
+        if found is None:
             return self.fd >= 0
-        stat = os.fstat(fd)
+        fd, stat = found
         if self.fd >= 0:
-            if stat.st_ino == self.inode:
+            # An empty newcomer is a rotation under way, or one that the writer does not follow
+            if stat.st_ino == self.inode or not stat.st_size:
                 os.close(fd)
                 return True
             os.close(self.fd)
@@ -52,6 +62,23 @@ class Stream:
             self.offset = 0  # another file, or the same one cut short
         self.fd, self.inode = fd, stat.st_ino
         return True
+
+    def _open(self) -> tuple[int, os.stat_result] | None:
+        """The file at ``path``, unless only ``held`` still leads to the one that was read before."""
+        found = _opened(self.path)
+        if self.held and self.inode is not None and self.fd < 0 and (found is None or found[1].st_ino != self.inode):
+            held = _opened(self.held)
+            if held is not None:
+                if held[1].st_ino == self.inode:
+                    found, held = held, found
+                if held is not None:
+                    os.close(held[0])
+        return found
+
+    def rest(self) -> int:
+        """Bytes that stand there unsent."""
+        size = self.size()
+        return (size if self.end is None else min(size, self.end)) - self.offset
 
     def size(self) -> int:
         return os.fstat(self.fd).st_size
@@ -69,20 +96,35 @@ class Follower:
         self._loop = loop
         self._notifier = notifier
         self._streams: dict[int, Stream] = {}
-        self._ready: deque[Stream] = deque()
+        self._queues: tuple[deque[Stream], ...] = (deque(), deque(), deque())  # by urgency
         self.credit = 0
         self._timer: Timer | None = None
         self._tick_at = NEVER
         loop.bulk = self.next_frame
 
-    def follow(self, number: int, path: str, inode: int | None, offset: int) -> None:
+    def follow(self, number: int, path: str, inode: int | None, offset: int, held: str | None = None) -> None:
         """Send ``path`` from ``offset`` on as stream ``number``; from 0 if it is no longer the file ``inode``."""
         self.unfollow(number)
-        stream = Stream(number, path, inode, offset)
+        stream = Stream(number, path, inode, offset, held=held)
         stream.notified = self._notifier.works_in(os.path.dirname(path))
         self._streams[number] = stream
         self._look(stream)
         self._tick_later()
+
+    def fill(
+        self, number: int, path: str, inode: int | None, start: int, end: int, urgency: int, held: str | None = None
+    ) -> bool:
+        """Send the bytes from ``start`` to ``end`` as stream ``number``, when nothing more urgent waits. False: the
+        file has no such bytes (any more)."""
+        self.unfollow(number)
+        stream = Stream(number, path, inode, start, end, held)
+        if not stream.reopen() or stream.offset != start or stream.size() < end:
+            stream.close()
+            return False
+        stream.due, stream.urgency = NEVER, min(max(urgency, LIVE), MIDDLE)
+        self._streams[number] = stream
+        self._queue(stream)
+        return True
 
     def unfollow(self, number: int) -> None:
         stream = self._streams.pop(number, None)
@@ -90,28 +132,37 @@ class Follower:
             self._notifier.disarm(stream.watch)
             stream.close()
             if stream.queued:
-                self._ready.remove(stream)
+                self._queues[stream.urgency].remove(stream)
 
     def next_frame(self) -> bytes | None:
         """The next bytes of whichever log is next in turn, while there is credit."""
-        while self._ready and self.credit > 0:
-            stream = self._ready.popleft()
-            stream.queued = False
-            data = os.pread(stream.fd, min(frames.BULK, self.credit), stream.offset)
-            if not data:
-                continue
-            header = {"t": "log", "s": stream.number, "i": stream.inode, "o": stream.offset}
-            stream.offset += len(data)
-            self.credit -= len(data)
-            if stream.offset < stream.size():
-                self._queue(stream)
-            return frames.encode(header, data)
+        for queue in self._queues:
+            while queue and self.credit > 0:
+                stream = queue.popleft()
+                stream.queued = False
+                data = self._read(stream)
+                if data:
+                    header = {"t": "log", "s": stream.number, "i": stream.inode, "o": stream.offset - len(data)}
+                    return frames.encode(header, data)
         return None
+
+    def _read(self, stream: Stream) -> bytes:
+        try:
+            data = os.pread(stream.fd, max(0, min(frames.BULK, self.credit, stream.rest())), stream.offset)
+        except OSError:  # a file system that went away; the next look asks again
+            return b""
+        stream.offset += len(data)
+        self.credit -= len(data)
+        if data and stream.rest() > 0:
+            self._queue(stream)
+        elif stream.end is not None:
+            self.unfollow(stream.number)
+        return data
 
     def _queue(self, stream: Stream) -> None:
         if not stream.queued:
             stream.queued = True
-            self._ready.append(stream)
+            self._queues[stream.urgency].append(stream)
 
     def _look(self, stream: Stream) -> None:
         """Queue what is new. Nothing new and inotify at hand: sleep until it wakes us."""
@@ -177,6 +228,14 @@ class Follower:
             if stream.due <= now:
                 self._look(stream)
         self._tick_later()
+
+
+def _opened(path: str) -> tuple[int, os.stat_result] | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError:
+        return None
+    return fd, os.fstat(fd)
 
 
 def next_tick(now: float) -> float:
