@@ -50,7 +50,7 @@ _SOME_STAGE = re.compile(
     r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
     r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
     r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM|"
-    r"apture|Pool|gRPC|ReplaySSM"
+    r"apture|Pool|gRPC|ReplaySSM|Gloo|\[AR\]|P2P|Fetching|model-0|xperts|onfig|autotune|adix|multi-tok|parent"
 )
 _OWN = re.compile(
     r"sglang|server_args=|(?:Decode|Prefill) batch|ready to roll|Load weight (?:begin|end)|Init torch dist"
@@ -248,7 +248,7 @@ class LogParser:
         if not self.recognized and _OWN.search(line.raw[:2000].decode("latin-1")):
             self.recognized = True
         if self.numbers.take(line.ranks, message):
-            self.stages.summarized(line.time)
+            self._hint(line)
             return
         if _SOME_STAGE.search(message, 0, 400) is not None:
             self._stage(line)
@@ -287,11 +287,14 @@ class LogParser:
             if self.stages.stage in (None, Stage.LAUNCHING):
                 self.stages.hinted(Stage.READY, line.time)
         else:
-            stage = self.stages.hint(message)
-            if stage is not None:
-                self.stages.hinted(stage, line.time or self.last_local)
+            self._hint(line)
         if ranks and not self.stages.expected:
             self._expect(ranks)
+
+    def _hint(self, line: Line) -> None:
+        stage = self.stages.hint(line.message)
+        if stage is not None:
+            self.stages.hinted(stage, line.time or self.last_local)
 
     def _rank_stage(self, line: Line, stage: Stage) -> None:
         if line.ranks and not self.stages.expected:

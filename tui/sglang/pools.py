@@ -37,8 +37,8 @@ def _device_kv(m: re.Match[str]) -> Pool:
 
 def _label(label: str) -> str:
     """The kind of a labelled KV pool: ``Full`` is the ordinary one; an index belongs to a sparse attention."""
-    word = label.strip().lower()
-    if word in ("", "full", "kv") or " main" in word:
+    word = label.strip().lower().removeprefix("jax").strip()
+    if word in ("", "full", "kv", "mla", "fused") or " main" in word:
         return "KV"
     if "swa" in word or "sliding" in word:
         return "draft SWA" if "draft" in word else "SWA"
@@ -107,14 +107,14 @@ def _replay(m: re.Match[str]) -> Pool:
     return Pool("device", "Mamba replay", _sum(parts), "GiB", parts)
 
 
-_SIZES = rf"(?:K size: (?P<k>{_N}) GB, V size: (?P<v>{_N}) GB|KV size: (?P<kv>{_N}) GB)"
+_SIZES = rf"(?:K size: (?P<k>{_N}) GB, V size: (?P<v>{_N}) GB|(?:Fused )?KV size: (?P<kv>{_N}) GB)"
 _TOKENS = r"(?P<tokens>\d{1,15})"
 _DTYPE = r"(?:dtype: [\w.]{1,40}, )?"
 ROWS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Pool]], ...] = tuple(
     (re.compile(pattern), make)
     for pattern, make in (
         (
-            rf"(?P<label>[\w.\- ]{{0,60}}?)\s?KV Cache is allocated\. {_DTYPE}(?:#tokens: {_TOKENS}, )?{_SIZES}",
+            rf"(?P<label>[\w.\- ]{{0,60}}?)\s?KV Cache (?:is )?allocated\. {_DTYPE}(?:#tokens: {_TOKENS}, )?{_SIZES}",
             _device_kv,
         ),
         (

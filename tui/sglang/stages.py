@@ -21,8 +21,8 @@ RANK_ROWS: _Rows = tuple(
         (r"Load weight end\. Committed", _S.CUDA_GRAPH),
         (r"Load weight end", _S.KV_CACHE),
         (r"Mamba Cache is allocated|int8 mamba checkpoint pool|GDN ReplaySSM ring", _S.MAMBA_CACHE),
-        (r"(?:[\w.\- ]{1,60} )?KV Cache (?:is allocated|VA upper bound|skipped)", _S.KV_CACHE),
-        (r"Use sliding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool|SWA)", _S.KV_CACHE),
+        (r"(?:[\w.\- ]{1,60} )?KV Cache (?:(?:is )?allocated|VA upper bound|skipped)", _S.KV_CACHE),
+        (r"Use sliding window memory pool|\[unified-memory-pool\]|DSV4 (?:memory|pool)", _S.KV_CACHE),
         (r"Initialize DeepSeekV4TokenToKVPool|HiCache staging prepared|SWAKVPool ", _S.KV_CACHE),
         (r"(?:Auto-sized )?(?:attention )?KV pool(?: initialized)?: |MLX stub: initialized minimal pools", _S.KV_CACHE),
         (r"Memory pool end|max_total_tokens=\S+ is larger than the profiled", _S.KV_CACHE),
@@ -36,7 +36,7 @@ RANK_ROWS: _Rows = tuple(
         (r"Sync fixed-size HiCache|MLA host-dedup|\[HiCache\] memfabric|NPU HiCache", _S.HOST_CACHE),
         (r"Creating (?:dynamic )?storage backend|Mooncake (?:store|Configuration)", _S.HOST_CACHE),
         (r"waiting mooncake store|Connect to Mooncake store|Created HiCacheFile storage", _S.HOST_CACHE),
-        (r"\[Rank \d{1,6}\] HiCacheHF3FS|HiCacheNixl: |SiMM (?:store|Configuration)|UMBPStore", _S.HOST_CACHE),
+        (r"\[Rank \d{1,6}\] HiCacheHF3FS|HiCacheNixl: ", _S.HOST_CACHE),
     )
 )
 # Said by rank 0 alone in some versions: it tells the stage, but not who is missing.
@@ -57,7 +57,7 @@ MAIN_ROWS: _Rows = tuple(
         (r"Multi-thread loading .{0,20}shards|Loading MLX model: ", _S.LOADING_WEIGHTS),
         (r"INFO: +(?:Started server process|Waiting for application startup|Application startup complete)", _S.WARMUP),
         (r"(?:INFO: +)?Uvicorn running on|Starting embedded Granian|Engine startup timings", _S.WARMUP),
-        (r"(?:Start|End) of (?:\w+ ){1,3}warmup|Disaggregation warmup|Prefill disaggregation mode warm", _S.WARMUP),
+        (r"(?:Start|End) of (?:\w+ ){1,3}warmup|Disaggregation warmup", _S.WARMUP),
         (r"Initialization failed\. warmup error|(?:Sending )?gRPC (?:warmup|server listening)", _S.WARMUP),
         (r"Sending warmup request to gRPC|(?:Standalone )?gRPC scheduler servic", _S.WARMUP),
         (r"Starting standalone gRPC server on ", _S.READY),  # 0.5.3: its last word
@@ -80,6 +80,21 @@ HINT_ROWS: _Rows = tuple(
         (r".{0,40}\[Errno 98\] error while attempting to bind", _S.WARMUP),
     )
 )
+# Where an excerpt shows nothing before them, these tell how far the start-up had come.
+EXCERPT_ROWS: _Rows = tuple(
+    (re.compile(pattern), stage)
+    for pattern, stage in (
+        (r"\[Gloo\] Rank \d{1,6} is connected|\[AR\] |Setup Custom allreduce failed", _S.DIST_INIT),
+        (r"(?:reading|generating) GPU P2P access cache", _S.DIST_INIT),
+        (r"Using model weights format|Shared experts fusion|Fetching \d{1,6} files: ", _S.LOADING_WEIGHTS),
+        (r"\S{0,200}model-\d{5}-of-\d{5,6}\.safetensors: ", _S.LOADING_WEIGHTS),
+        (r"Using (?:default )?(?:MoE|W8A8) |Config file not found at |(?:Running )?FlashInfer autotune", _S.CUDA_GRAPH),
+        (r"Tree cache initialized: .{0,200}(?:hierarchical|hicache_attached)=True", _S.HOST_CACHE),
+        (r"Tree cache initialized: |Init Unified Radix|max_total_num_tokens=", _S.CUDA_GRAPH),
+        (r"Running warmup |Warmup ended|Start multi-tokenizer worker|INFO: +Started parent process", _S.WARMUP),
+        (r"Entering DeepGEMM JIT", _S.WARMUP),
+    )
+)
 # A scheduler's loop runs: start-up is over for it; whether requests were served, the rest of the log tells.
 LOOP = re.compile(
     r"\s*File \".{1,400}, in (?:run_event_loop|event_loop_\w+|dispatch_event_loop|forward_thread_func_?)$|"
@@ -89,7 +104,6 @@ LOOP = re.compile(
 _FIRST_RUN = re.compile(
     r".{0,200}no kernel image is available|(?:\w+: )?(?:Triton Error|PassManager::run failed)|Entering DeepGEMM JIT"
 )
-_BEFORE_POOLS = frozenset({None, Stage.LAUNCHING})
 _SERVING = re.compile(
     r"(?:Scheduler )?[Ww]atchdog timeout \(|Health check failed\. Server|KV cache pool is full\. Retract|"
     r"Decode out of memory happened|.{0,200}Failed to check the \"should dump\" flag on TCPStore|"
@@ -224,16 +238,11 @@ class Stages:
     def hint(self, message: str) -> Stage | None:
         """The stage that a message tells which is not said at its begin."""
         stage = matching(message, HINT_ROWS)
-        if stage is None and _FIRST_RUN.match(message):
-            if self.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE):
-                return Stage.CUDA_GRAPH
-            return Stage.WARMUP if self.stage in _BEFORE_POOLS and message.startswith("Entering") else None
+        if stage is None and self.stage in (None, Stage.LAUNCHING):
+            return matching(message, EXCERPT_ROWS)
+        if stage is None and self.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE) and _FIRST_RUN.match(message):
+            return Stage.CUDA_GRAPH
         return stage
-
-    def summarized(self, time: float | None) -> None:
-        """The summary line was told: where an excerpt shows nothing before it, pools and graphs are over."""
-        if self.stage in _BEFORE_POOLS:
-            self.hinted(Stage.CUDA_GRAPH, time)
 
     def hinted(self, stage: Stage, time: float | None) -> None:
         """At least this stage, by what a failure tells."""
