@@ -1,8 +1,7 @@
-"""Runs of batch and access lines, read many at a time.
+"""Batch and access lines, which are nearly all of a serving log, many at a time.
 
-A serving log is nearly nothing else, so lines are split off a chunk by one regular expression per shape. The state
-shows one figure per second and rank: of the lines that a rank prints within a second only the last is read field by
-field; all prefills are summed.
+One regular expression takes a chunk apart into rows. The state shows one figure per second and rank: of the lines of
+one kind that a rank prints within a second only the last is kept; the tokens of all prefills are summed.
 """
 
 from __future__ import annotations
@@ -10,160 +9,139 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import lru_cache
+from itertools import accumulate, groupby, pairwise
+from typing import NamedTuple
 
-from tui.sglang.batch import SERIES
+from tui.sglang.batch import is_health_check, tokens
 from tui.sglang.kinds import is_probe
+from tui.sglang.lines import LINE_CAP, ranks_in, seconds_of
+from tui.sglang.replicas import LATE, Batches
 
-# Wrapper, prefix with the kind of line, the rest. Anchored and bounded, or a long line is searched from each byte.
-_LINE = re.compile(
-    rb"^([^\n\[]{0,120})(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]\n]{0,60}\] "
-    rb"(?:Decode batch|Prefill batch|INFO:))([^\n]*)\n",
-    re.MULTILINE,
+# Wrapper, time, milliseconds, ranks with the kind of line, the rest; of any other line only the rest. Bounded and
+# possessive, so that a line is looked at once.
+_ROW = re.compile(
+    rb"(?:((?:\[pod/[^\]\n]{1,200}+\] )?+[^\n\[%{\"\x1b\r]{0,120}+)(\[[\d-]{10} [\d:]{8})((?:[.,]\d{3})?+)"
+    rb"([ \w.]{0,60}+\] (?:(?:Decode|Prefill) batch(?:[.,] | \[)|INFO:(?= {1,6}\S{1,64} - \")))"
+    rb")?([^\n]*+)\n"
 )
-_TOKENS = re.compile(rb"[^#]{0,20}#new-seq: (\d{1,12}), #new-token: (\d{1,12}), #cached-token: (\d{1,12}),")
+Row = tuple[bytes, bytes, bytes, bytes, bytes]
+Key = tuple[bytes, bytes]  # of a row: its time, and its ranks and kind
+_DECODE, _PREFILL, _ACCESS = "decode", "prefill", "access"
 
 
-@dataclass(slots=True)
-class Run:
-    """Consecutive batch and access lines."""
-
-    wrappers: list[bytes]
-    prefixes: list[bytes]
-    bodies: list[bytes]
-    keys: list[bytes]  # the prefixes without milliseconds: what a rank prints of one kind within a second shares one
-
-    def part(self, begin: int, end: int) -> Run:
-        return Run(self.wrappers[begin:end], self.prefixes[begin:end], self.bodies[begin:end], self.keys[begin:end])
-
-    def raw(self, index: int) -> bytes:
-        """A line as it stood in the log."""
-        return self.wrappers[index] + self.prefixes[index] + self.bodies[index]
+@lru_cache(maxsize=4096)
+def _kind(who: bytes) -> tuple[str, str]:
+    """The kind and the ranks that a row's fourth part tells."""
+    kind = _ACCESS if who.endswith(b"INFO:") else _DECODE if b"] Decode" in who else _PREFILL
+    return kind, ranks_in(who.decode("latin-1"))
 
 
-@dataclass(slots=True)
-class Group:
-    """What a rank printed of one kind within one second: its last line, how many there were, and prefills summed."""
-
-    prefix: bytes
-    body: bytes
-    lines: int
-    new: int = 0
-    cached: int = 0
-
-
-@dataclass(slots=True)
-class Digest:
-    """A run in short."""
-
-    groups: list[Group] = field(default_factory=list)
-    probes: int = 0  # bytes of probe lines
+def rows(text: bytes) -> list[Row]:
+    """Whole lines as rows; ``raw`` puts one together again."""
+    if b"\r\n" in text:
+        text = text.replace(b"\r\n", b"\n")
+    table: list[Row] = _ROW.findall(text)
+    if b"\r" in text or b"\x1b" in text:  # bars and colours need a closer look
+        return [(b"", b"", b"", b"", raw(row)) if b"\r" in row[4] or b"\x1b" in row[4] else row for row in table]
+    return table
 
 
-def runs(body: bytes) -> Iterator[tuple[bytes, Run | None]]:
-    """Whole lines as text that needs a closer look, each followed by the run behind it."""
-    if b"\r" in body:
-        body = body.replace(b"\r\n", b"\n")
-        if b"\r" in body:  # progress bars
-            yield body, None
-            return
-    parts = _LINE.split(body)
-    between, prefixes = parts[0::4], parts[2::4]
-    keys = [p[:20] + p[24:] if p[20:21] == b"." else p for p in prefixes]
-    lines = Run(parts[1::4], prefixes, parts[3::4], keys)
-    begun = 0
-    for index, text in enumerate(between):
-        if not text:
-            continue
-        if index > begun:
-            yield from _in_order(lines.part(begun, index))
-            begun = index
-        yield text, None
-    if begun < len(keys):
-        yield from _in_order(lines.part(begun, len(keys)) if begun else lines)
+def raw(row: Row) -> bytes:
+    """A line as it stood in the log, without its end."""
+    return b"".join(row)
 
 
-def _in_order(run: Run) -> Iterator[tuple[bytes, Run]]:
-    """The run, parted where times go back: ranks write at their own pace, and clocks are set."""
-    seconds = [key[1:20] for key in run.keys]
-    if seconds == sorted(seconds):
-        yield b"", run
+def parts(table: list[Row]) -> Iterator[tuple[bool, list[Row]]]:
+    """The table cut into runs of batch and access lines (``True``) and of other lines (``False``)."""
+    if all(row[1] for row in table):
+        yield True, table
         return
-    begun = 0
-    for index, (before, second) in enumerate(pairwise(seconds), 1):
-        if second < before:
-            yield b"", run.part(begun, index)
-            begun = index
-    yield b"", run.part(begun, len(seconds))
+    for batches, run in groupby(table, key=lambda row: row[1] != b""):
+        yield batches, list(run)
 
 
-def digest(run: Run) -> Digest | None:
-    """A run in short; ``None`` where it must be read line by line (other lines of uvicorn's)."""
-    keys = run.keys
-    newest = dict(zip(keys, range(len(keys)), strict=True))
-    result = Digest()
-    access = {key for key in newest if key.endswith(b"INFO:")}
-    if access and not _access(run, keys, access, result):
+class Taken(NamedTuple):
+    """What a run held: bytes of probe lines, and how many lines with figures."""
+
+    probes: int
+    figures: int
+
+
+def take(run: list[Row], batches: Batches) -> Taken | None:
+    """Read a run of batch and access lines; ``None`` when it must be read line by line."""
+    if any(seconds_of(stamp) is None for stamp in {row[1] for row in run}):
         return None
-    prefills = {key for key in newest if key.endswith(b"Prefill batch")}
-    sums = _prefills(run, keys, prefills, newest, result) if prefills else {}
+    kinds = {who: _kind(who)[0] for who in {row[3] for row in run}}
+    if set(kinds.values()) == {_DECODE}:
+        _figures(run, kinds, batches)
+        return Taken(0, len(run))
+    told, probes = [], 0
+    for row in run:
+        kind = kinds[row[3]]
+        if kind is not _DECODE and _is_probe(kind, row[4]):
+            probes += min(len(raw(row)), LINE_CAP) + 1
+        elif kind is not _ACCESS:
+            told.append(row)
+    if told:
+        _figures(told, kinds, batches)
+    return Taken(probes, len(told))
+
+
+def _figures(run: list[Row], kinds: dict[bytes, str], batches: Batches) -> None:
+    stamps = [row[1] for row in run]
+    if stamps != sorted(stamps):  # ranks write at their own pace, and clocks are set back
+        late = list(accumulate(stamps, max))
+        if any(_apart(batches.now, *pair) > LATE for pair in set(zip(late, stamps, strict=True))):
+            for piece in _ascending(run):
+                _figures(piece, kinds, batches)
+            return
+        stamps = late
+    keys = list(zip(stamps, [row[3] for row in run], strict=True))
+    newest = dict(zip(keys, range(len(keys)), strict=True))
     counts = Counter(keys) if len(newest) < len(keys) else {}
-    batches = sorted((index, key) for key, index in newest.items() if index >= 0 and not key.endswith(b"INFO:"))
-    for index, key in batches[_oldest(batches) :]:
-        new, cached = sums.get(key, (0, 0))
-        result.groups.append(Group(key, _fields(run.bodies[index]), counts.get(key, 1), new, cached))
-    return result
+    sums = _sums(run, keys, kinds) if _PREFILL in kinds.values() else {}
+    for index in sorted(newest.values()):
+        key = keys[index]
+        kind, ranks = _kind(key[1])
+        if kind is _DECODE:
+            batches.decode(ranks, seconds_of(key[0]), run[index][4], several=counts.get(key, 1) > 1)
+        else:
+            batches.prefill(ranks, seconds_of(key[0]), run[index][4], *sums[key])
 
 
-def _fields(body: bytes) -> bytes:
-    """The part of a batch line behind its head (``. ``, ``, `` or `` [17], ``)."""
-    return body[2:] if body[:1] in b",." else body[body.find(b"]") + 3 :]
-
-
-def _oldest(batches: list[tuple[int, bytes]]) -> int:
-    """Where the seconds begin that a series still holds."""
-    if len(batches) <= SERIES:
-        return 0
-    seconds = sorted({key[1:20] for _, key in batches})
-    if len(seconds) <= SERIES + 2:
-        return 0
-    first = seconds[-SERIES - 2]
-    return next(place for place, (_, key) in enumerate(batches) if key[1:20] >= first)
-
-
-def _access(run: Run, keys: list[bytes], access: set[bytes], result: Digest) -> bool:
-    """Count the probes among access lines; ``False`` when a line is none."""
-    for index in [index for index, key in enumerate(keys) if key in access]:
-        body = run.bodies[index]
-        if b' - "' not in body:
-            return False
-        if b'"POST /' not in body and is_probe(body):
-            _probe(run, index, result)
-    return True
-
-
-def _prefills(
-    run: Run, keys: list[bytes], prefills: set[bytes], newest: dict[bytes, int], result: Digest
-) -> dict[bytes, tuple[int, int]]:
-    """New and cached tokens per second and rank; health checks count as probes, and not as a rank's newest line."""
-    sums: dict[bytes, tuple[int, int]] = {}
-    last = dict.fromkeys(prefills, -1)
-    for index, key in enumerate(keys):
-        if key not in last:
-            continue
-        found = _TOKENS.match(run.bodies[index])
-        if found is not None:
-            sequences, more, hits = found.groups()
-            if more == b"1" and hits == b"0" and sequences == b"1":
-                _probe(run, index, result)
-                continue
-            new, cached = sums.get(key, (0, 0))
-            sums[key] = new + int(more), cached + int(hits)
-        last[key] = index
-    newest.update(last)
+def _sums(run: list[Row], keys: list[Key], kinds: dict[bytes, str]) -> dict[Key, tuple[int, int]]:
+    """New and cached tokens of all prefills, per second and rank."""
+    sums: dict[Key, tuple[int, int]] = {}
+    for key, row in zip(keys, run, strict=True):
+        if kinds[row[3]] is _PREFILL:
+            new, cached = tokens(row[4])
+            before = sums.get(key)
+            sums[key] = (new, cached) if before is None else (before[0] + new, before[1] + cached)
     return sums
 
 
-def _probe(run: Run, index: int, result: Digest) -> None:
-    result.probes += len(run.raw(index)) + 1
+def _is_probe(kind: str, body: bytes) -> bool:
+    if kind is _ACCESS:
+        return b'"POST /' not in body and is_probe(body)
+    return kind is _PREFILL and is_health_check(body)
+
+
+def newest_sign(run: list[Row]) -> Row | None:
+    """The newest row that is no probe's."""
+    return next((row for row in reversed(run) if not _is_probe(_kind(row[3])[0], row[4])), None)
+
+
+def _apart(now: float, newest: bytes, stamp: bytes) -> float:
+    """How many seconds a line is behind the newest before it."""
+    return max(now, seconds_of(newest) or 0.0) - (seconds_of(stamp) or 0.0)
+
+
+def _ascending(run: list[Row]) -> Iterator[list[Row]]:
+    """The run, parted where times go back."""
+    begun = 0
+    for index, (before, row) in enumerate(pairwise(run), 1):
+        if row[1] < before[1]:
+            yield run[begun:index]
+            begun = index
+    yield run[begun:]

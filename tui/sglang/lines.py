@@ -81,7 +81,7 @@ def parse(number: int, raw: bytes, segment: bytes) -> tuple[Line, ...]:
     logger = _LOGGER.match(message)
     if logger:
         message = message[logger.end() :]
-    ranks = " ".join(_RANKS.findall(found["words"]))
+    ranks = ranks_in(found["words"])
     line = Line(number, raw, message, ranks, True, local_seconds(found["time"], found["ms"]))
     if before.rstrip().endswith(_BAR_END) or "%|" in before:
         return _unprefixed(number, raw, before), line
@@ -120,8 +120,13 @@ def _unprefixed(number: int, raw: bytes, text: str) -> Line:
     head = _HEAD.search(message, 0, 240)
     if head is None:
         return Line(number, raw, message, "", False, seconds)
-    ranks = " ".join(_RANKS.findall(message, 0, head.start()))
+    ranks = ranks_in(message[: head.start()])
     return Line(number, raw, message[head.start() :], ranks, True, seconds)
+
+
+def ranks_in(words: str) -> str:
+    """The ranks in the words of a prefix, as printed."""
+    return " ".join(_RANKS.findall(words))
 
 
 @lru_cache(maxsize=1024)
@@ -134,6 +139,20 @@ def local_seconds(stamp: str, milliseconds: str | None = None) -> float | None:
         return None
     seconds = float(calendar.timegm((*fields, 0, 0, 0)))
     return seconds + int(milliseconds) / 1000 if milliseconds else seconds
+
+
+def seconds_of(stamp: bytes) -> float | None:
+    """The same of ``[YYYY-mm-dd HH:MM:SS`` in a log, at less cost for one of many."""
+    try:
+        minute = _minute(stamp[1:18])
+        return None if minute is None else minute + int(stamp[18:20])
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _minute(stamp: bytes) -> float | None:
+    return local_seconds(stamp.decode("ascii", "replace") + "00")
 
 
 def natural(rank: str) -> tuple[tuple[str, int], ...]:

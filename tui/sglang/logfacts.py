@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -13,7 +13,7 @@ from tui.sglang.model import Failure, Pool, Progress, Sample, Stage, StageSpan
 class LogFacts:
     """What the first ``size`` bytes of a log say. Missing values are ``None``, never zero."""
 
-    lines: int = 0  # lines that end in a newline
+    lines: int = 0  # lines that end in a newline, of those that were read
     size: int = 0  # bytes
     missing: int = 0  # of them, bytes in the middle that were not read yet: what only they tell is not known
     version: str | None = None  # SGLang's, where the log tells it
@@ -31,7 +31,7 @@ class LogFacts:
     ready_local: float | None = None
     shutting_down: bool = False
     latest: Sample | None = None  # the newest figures, summed over DP ranks
-    series: tuple[Sample, ...] = ()  # one per second that had batch lines, oldest first, at most 600
+    series: Sequence[Sample] = ()  # one per second that had batch lines, oldest first, at most 600
     speculative: str | None = None  # the algorithm
     failure: Failure | None = None
     fatal: bool = False  # the failure stands even while the process lives

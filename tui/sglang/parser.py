@@ -13,14 +13,15 @@ from types import MappingProxyType
 
 from tui.sglang import diagnosis
 from tui.sglang.args import implied_ranks, parse_args
-from tui.sglang.batch import Batches, is_health_check, is_warmup, values
-from tui.sglang.bulk import Run, digest, runs
+from tui.sglang.batch import fields, is_health_check, is_warmup, tokens
+from tui.sglang.bulk import Row, newest_sign, parts, raw, rows, take
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, Line, local_seconds, parse
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Failure, Stage
 from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
+from tui.sglang.replicas import Batches
 from tui.sglang.stages import (
     LEADER_ROWS,
     LOOP,
@@ -36,7 +37,7 @@ from tui.sglang.trace import EMPTY, Trace, observe
 
 BLOCK = 4 << 20  # bytes that a whole log is read in
 
-_BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d{1,12}\])?[.,] (?P<body>.*)", re.DOTALL)
+_BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?:[.,] | \[)(?P<body>.*)", re.DOTALL)
 _ACCESS = re.compile(r"INFO: {1,6}\S{1,64} - \"")
 _ANSWERED = re.compile(r" HTTP/\S{1,4}\" 2\d\d")
 _SERVED = re.compile(
@@ -132,45 +133,26 @@ class LogParser:
             self._piece(text[begun:end])
             self._end_line()
             begun = end + 1
-        for other, run in runs(text[begun:]) if begun < len(text) else ():
-            if run is None:
-                self._each(other)
-            elif not self.ready or not self._run(run):
-                for index in range(len(run.bodies)):
-                    self._piece(run.raw(index))
+        for batches, run in parts(rows(text[begun:])) if begun < len(text) else ():
+            if not (batches and self.ready and self._run(run)):
+                for row in run:
+                    self._piece(raw(row))
                     self._end_line()
 
-    def _each(self, text: bytes) -> None:
-        for line in text.split(b"\n")[:-1]:
-            self._piece(line)
-            self._end_line()
-
-    def _run(self, run: Run) -> bool:
+    def _run(self, run: list[Row]) -> bool:
         """Read a run of batch and access lines at once; ``False`` when that cannot be done."""
-        short = digest(run)
-        if short is None:
+        taken = take(run, self.batches)
+        if taken is None:
             return False
-        self.lines += len(run.bodies)
-        self.probes += short.probes
-        for group in short.groups:
-            prefix, decode = group.prefix.decode("latin-1"), group.prefix.endswith(b"Decode batch")
-            ranks = group.prefix[20 : group.prefix.index(b"]")]
-            time = local_seconds(prefix[1:20])
-            self.batches.take(decode, ranks, time, values(decode, group.body), group.lines, (group.new, group.cached))
-            self.unhealthy = False
-        self._newest(run)
+        self.lines += len(run)
+        self.probes += taken.probes
+        self.unhealthy = self.unhealthy and not taken.figures
+        newest = newest_sign(run)
+        if newest is not None:
+            self.last_raw = raw(newest)[:4096]
+            stamp = local_seconds(newest[1][1:].decode("ascii"), newest[2][1:].decode("ascii") or None)
+            self.last_local = stamp if stamp is not None else self.last_local
         return True
-
-    def _newest(self, run: Run) -> None:
-        """Remember the newest line that is no probe's."""
-        for index in range(len(run.bodies) - 1, -1, -1):
-            body = run.bodies[index]
-            if not (is_health_check(body) or (b"HTTP/" in body and is_probe(body))):
-                self.last_raw = run.raw(index)[:4096]
-                prefix = run.prefixes[index].decode("latin-1")
-                stamp = local_seconds(prefix[1:20], prefix[21:24] if prefix[20] == "." else None)
-                self.last_local = stamp if stamp is not None else self.last_local
-                return
 
     def _piece(self, piece: bytes) -> None:
         """A part of one line: its segments that end here are read, the rest waits."""
@@ -309,18 +291,21 @@ class LogParser:
         self.stages.expected = implied_ranks(self.args, ranks)
 
     def _ready(self, time: float | None) -> None:
+        started = self.stages.stage is not None
         self.stages.main_reached(Stage.READY, time)
         if not self.ready:
             self.ready, self.ready_local = True, time
+            if started:
+                self.batches.awake()
         self.recognized = True
 
     def _batch(self, line: Line, decode: bool, body: str) -> None:
-        raw = body.encode("utf-8", "replace")
-        found = values(decode, raw)
+        told = body.encode("utf-8", "replace")
         self.recognized = True
-        if not decode and is_health_check(raw):
+        if not decode and is_health_check(told):
             self.probes += len(line.raw) + 1
             return
+        found = fields(told)
         started = self.stages.stage is not None
         # Where the start is in the log, requests may be let in before the ready line: only decoding several proves more
         several = found.get("running", 0) > 1 or found.get("queued", 0) > 0
@@ -329,7 +314,10 @@ class LogParser:
         elif not self.ready and not decode:
             self.stages.main_reached(Stage.WARMUP, line.time)
         self.unhealthy = False
-        self.batches.take(decode, line.ranks.encode(), line.time, found)
+        if decode:
+            self.batches.decode(line.ranks, line.time, told)
+        else:
+            self.batches.prefill(line.ranks, line.time, told, *tokens(told))
         self._living(line)
 
     def _access(self, line: Line) -> None:

@@ -44,7 +44,7 @@ def summary(parser: LogParser) -> LogFacts:
         ready_local=parser.ready_local,
         shutting_down=parser.stopping,
         latest=batches.latest(),
-        series=tuple(batches.series[-600:]),
+        series=batches.series(),
         speculative=_algorithm(parser.args),
         warnings=tuple(numbers.warnings),
         last_line=_last_line(parser),
