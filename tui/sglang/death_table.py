@@ -19,6 +19,13 @@ DEATHS: tuple[Row, ...] = (
         CAUSE,
         True,
     ),
+    row(
+        r"ActorDiedError|RayActorError|WorkerCrashedError|NodeDiedError",
+        K.CHILD_DIED,
+        "A Ray worker of the server died; its own log says why.",
+        _E,
+        SYMPTOM,
+    ),
     # --- it never began
     row(
         r"^\S{0,200}python[\d.]{0,8}: (?:No module named|Error while finding module specification)|"
@@ -32,7 +39,8 @@ DEATHS: tuple[Row, ...] = (
     row(
         r"^\S{1,80}: (?:line )?(?:\d+: )?(?:\S{0,200}/)?(?:sglang|python[\d.]{0,8}): (?:(?:command )?not found|"
         r"No such file|Permission denied|cannot execute)|"
-        r"exec: \"?(?:\S{0,200}/)?(?:sglang|python[\d.]{0,8})\"?: (?:executable file |stat |not )",
+        r"^nohup: failed to run command|exec: \"?(?:\S{0,200}/)?(?:sglang|"
+        r"python[\d.]{0,8})\"?: (?:executable file |stat |not )",
         K.OTHER,
         "The command that starts SGLang was not found on the host, or in its container.",
         _S,
@@ -128,7 +136,8 @@ DEATHS: tuple[Row, ...] = (
         True,
     ),
     row(
-        r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate|double free|corrupted (?:size|double))\b.{0,24}[:(v]|"
+        r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate|double free|corrupted (?:size|"
+        r"double))\b.{0,24}[:(v]|"
         r"^\*\*\* SIG[A-Z]{3,6} received at time=|"
         r"^F\d{4,8} [\d:.]{8,20} +\d+ \S{1,120}\] ",
         K.CHILD_DIED,

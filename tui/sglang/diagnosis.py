@@ -55,6 +55,8 @@ def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
         return _unexplained(found, facts)
     if found.kind is None:
         return _out_of_memory(found, facts)
+    if "JSONDecodeError" in found.text and _FLAG_FILES.search(found.frame):
+        return FailureKind.BAD_ARGUMENT, "A flag wants JSON, and its value is none."
     if found.kind is FailureKind.CHILD_DIED and "exit code -9" in found.text and _big_host_cache(facts):
         return (
             FailureKind.OS_OOM_KILLED,

@@ -11,37 +11,20 @@ from __future__ import annotations
 import re
 
 from tui.sglang.death_table import DEATHS
-from tui.sglang.failure_row import CAUSE, FAINT, SECONDHAND, SYMPTOM, Place, Row, row
+from tui.sglang.failure_row import CAUSE, SYMPTOM, Place, Row, row
+from tui.sglang.gpu_table import GPU
+from tui.sglang.memory_table import MEMORY
 from tui.sglang.model import FailureKind as K
+from tui.sglang.network_table import NETWORK
 
 _E, _S, _T, _L = Place.ENDS, Place.START, Place.TAIL, Place.LOOSE
 
-_OOM_KILLER = "The kernel's OOM killer ended a process of the server: the host, or its container, ran out of memory."
-HOST_MEMORY = "The host has too little free memory for the hierarchical cache (HiCache)."
-_NO_WEIGHTS_ROOM = "After the weights, too little GPU memory is left for the KV cache."
-_PORT = "The port is taken by another process."
 _NO_MODEL = "The model was not found where --model-path points."
 _ABI = "A compiled Python package does not fit the others (versions of torch, CUDA or the kernels differ)."
-_COMPILE = "A GPU kernel could not be compiled on this machine."
-_PEER = "Another rank or node closed the connection or never answered; its own log holds the reason."
-_NCCL = "The GPUs could not talk to each other (NCCL)."
-_FAULT = "A GPU kernel read or wrote memory that is not its own."
-_POOL_FULL = "The KV cache ran out of room for the running requests."
 _COMBINATION = "Flags that do not go together, or that this model does not allow."
 
 
 _ROWS: tuple[Row, ...] = (
-    # --- the operating system
-    row(r"(?i)out of memory: killed process", K.OS_OOM_KILLED, _OOM_KILLER, _S | _L, CAUSE + 3, True),
-    row(
-        r"(?i)\boom-kill:|'oom-kill'|memory cgroup out of memory|\bOOM ?Killed\b|killed by the OOM killer|"
-        r"oom_kill event",
-        K.OS_OOM_KILLED,
-        _OOM_KILLER,
-        _S | _L,
-        CAUSE + 2,
-        True,
-    ),
     # --- the command line
     row(
         r"^(?:[\w./ -]{1,60}: error: )(?:unrecognized arguments|argument [-\w/]|"
@@ -59,194 +42,6 @@ _ROWS: tuple[Row, ...] = (
         _S,
         CAUSE,
         True,
-    ),
-    # --- host memory
-    row(r"Not enough host memory (?:available|for (?!request))", K.OOM_HOST_HICACHE, HOST_MEMORY),
-    row(r"No host memory is left for HiCache|Cannot automatically size HiCache", K.OOM_HOST_HICACHE, HOST_MEMORY),
-    row(
-        r"cudaHostRegister failed|hipHostRegister failed|Pinned host memory allocation|"
-        r"cudaHostAlloc\w* (?:failed|error)",
-        K.OOM_HOST_HICACHE,
-        "The host memory for HiCache could not be pinned: too little memory, a low `ulimit -l`, or a container limit.",
-    ),
-    row(
-        r"DefaultCPUAllocator: (?:can't|not enough)|\[Errno 12\]|^MemoryError|Cannot allocate memory|std::bad_alloc",
-        K.OOM_HOST_HICACHE,
-        "The host ran out of memory.",
-    ),
-    # --- device memory: static
-    row(r"Not enough memory\. Please try", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    row(r"Loaded weights leave no GPU memory", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    row(
-        r"Not enough GPU memory for hybrid|state cache is too small to serve",
-        K.OOM_GPU_STATIC,
-        "Too little GPU memory is left for the Mamba states.",
-    ),
-    row(r"mem_fraction_static.{0,80}(?:too (?:small|low)|increase)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    row(r"No available memory for (?:the )?(?:cache|KV)", K.OOM_GPU_STATIC, _NO_WEIGHTS_ROOM),
-    row(
-        r"Memory pool size is too small|max_running_request(?:s)? is zero",
-        K.OOM_GPU_STATIC,
-        "After the weights, the GPU memory that is left for the KV cache holds not even one request.",
-    ),
-    # --- device memory: at run time
-    row(
-        r"alloc_req_slots runs out of memory",
-        K.SCHEDULER_EXCEPTION,
-        "The scheduler ran out of request slots; no GPU memory is missing.",
-    ),
-    row(r"(?:Prefill|Decode) out of memory\.", K.OOM_GPU_RUNTIME, _POOL_FULL),
-    row(
-        r"Failed to retract any|Out of memory even after retracting|No space left for only one",
-        K.OOM_GPU_RUNTIME,
-        _POOL_FULL,
-    ),
-    row(
-        r"(?i)mem(?:ory)? leak detected",
-        K.SCHEDULER_EXCEPTION,
-        "SGLang's self-check found cache slots that nobody owns: a fault in its accounting, not a lack of memory.",
-    ),
-    # --- what a graph capture fails of besides memory
-    row(
-        r"operation not permitted when stream is capturing|would make the legacy stream depend on",
-        K.BAD_FLAG_COMBINATION,
-        "A step that cannot be recorded ran while CUDA graphs were captured: two features that do not go together.",
-    ),
-    # --- GPU faults
-    row(
-        r"illegal memory access|misaligned address|an illegal instruction|unspecified launch failure|"
-        r"invalid __global__|cudaErrorIllegalAddress|CUDA_ERROR_ILLEGAL_ADDRESS",
-        K.ILLEGAL_MEMORY_ACCESS,
-        _FAULT,
-    ),
-    row(r"^Memory access fault by GPU", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S | _T, CAUSE, True),
-    row(
-        r"uncorrectable (?:ECC|NVLink)|ECCUncorrectable|fallen off the bus|GPU is lost|hardware stack error|"
-        r"device\(s\) is/are busy|DevicesUnavailable|NVLink error|requires a reset",
-        K.OTHER,
-        "A GPU is broken, or refuses work: its hardware or driver says so.",
-    ),
-    row(r"no kernel image is available", K.OTHER, "The installed kernels were not built for this GPU's architecture."),
-    row(
-        r"driver version is insufficient|driver on your system is too old|system not yet initialized|"
-        r"forward compatibility was attempted|Found no NVIDIA driver|No CUDA GPUs are available|"
-        r"invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device|"
-        r"cudaGetDeviceCount|CUDA initialization|CUDA unknown error|(?:nvidia|rocm)-smi not found|NVMLError|"
-        r"invalid device function",
-        K.OTHER,
-        "No usable GPU is visible to the server (driver, CUDA_VISIBLE_DEVICES, container without GPUs).",
-    ),
-    row(
-        r"memory capacity is unbalanced",
-        K.OTHER,
-        "One GPU has much less free memory than the others: another process, often a leftover server, holds it.",
-    ),
-    row(
-        r"^\[rank\d+\]:\[E.{0,300}(?:illegal memory access|unspecified launch failure)",
-        K.ILLEGAL_MEMORY_ACCESS,
-        _FAULT,
-        _S,
-        CAUSE - 1,
-        True,
-    ),
-    row(
-        r"device-side assert triggered",
-        K.SCHEDULER_EXCEPTION,
-        "A check inside a GPU kernel failed (an index out of range).",
-    ),
-    # --- kernels compiled on the spot
-    row(
-        r"\(\d+\): (?:fatal )?error\b|:\d+:\d+: (?:fatal )?error:|^ptxas (?:fatal|error)|^nvcc (?:fatal|"
-        r"error)|^/\S+: fatal error|^collect2: error|^\S{1,200}\bld: cannot find",
-        K.KERNEL_COMPILE,
-        _COMPILE,
-        _T,
-        CAUSE + 1,
-    ),
-    row(
-        r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc|CUDA_HOME|"
-        r"failed to find c compiler|"
-        r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|"
-        r"out of resource: shared memory|PassManager::run failed|LLVM ERROR|"
-        r"InductorError|^torch\._(?:dynamo|inductor)\.|deep_?gemm\S*/jit|jit/compiler|BackendCompilerFailed|"
-        r"CppCompileError|jit compil|compilation (?:failed|error)|"
-        r"failed to compile",
-        K.KERNEL_COMPILE,
-        _COMPILE,
-    ),
-    row(
-        r"CalledProcessError: Command .{0,200}\b(?:gcc|g\+\+|cc|clang|make|cmake|nvcc|ninja)\b",
-        K.KERNEL_COMPILE,
-        _COMPILE,
-    ),
-    # --- ports
-    row(r"(?i)address already in use|EADDRINUSE|\[Errno 98\]", K.PORT_IN_USE, _PORT, _E | _T),
-    row(r"Failed to bind to address", K.PORT_IN_USE, _PORT),
-    row(
-        r"is not available in \d+ seconds|(?i:port \S+ is (?:already )?(?:in use|taken))|Port is already in use",
-        K.PORT_IN_USE,
-        _PORT,
-    ),
-    row(r"^ERROR: +\[Errno 98\]", K.PORT_IN_USE, _PORT, _S, CAUSE, True),
-    row(
-        r"^ERROR: +\[Errno \d+\] error while attempting to bind",
-        K.OTHER,
-        "The server cannot listen on its address.",
-        _S,
-        CAUSE,
-        True,
-    ),
-    row(
-        r"^(?:Port is already in use\. dist_init_port|engine_info_bootstrap_port \d+ is already in use)",
-        K.PORT_IN_USE,
-        _PORT,
-        _S,
-        CAUSE,
-    ),
-    # --- other ranks and nodes (before NCCL: its errors wrap these)
-    row(
-        r"(?i)gloo.{0,160}(?:closed by peer|timed out|connectFullMesh|refused|reset|no route|no error|"
-        r"unreachable)|connectFullMesh|gloo/transport",
-        K.MULTI_NODE,
-        _PEER,
-        weight=SECONDHAND,
-    ),
-    row(
-        r"(?i)TCPStore|DistStoreError|DistNetworkError|client socket has (?:failed|timed out)|waiting for clients|"
-        r"remote process (?:exited|has exited)|ncclRemoteError|connection closed by (?:remote )?peer|"
-        r"^\S*EngineDead|rendezvous|"
-        r"gaierror|No route to host|ifa != nullptr|Unable to find address for|other ranks that didn't finish|"
-        r"Failed to receive worker ports",
-        K.MULTI_NODE,
-        _PEER,
-        weight=SECONDHAND,
-    ),
-    row(
-        r"^\[rank\d+\]:\[[EWF]\d+ .{0,60}ProcessGroup\w+\.cpp:\d+\].{0,120}(?:TCPStore|connectFullMesh|"
-        r"closed by peer)",
-        K.MULTI_NODE,
-        _PEER,
-        _S,
-        FAINT,
-        True,
-    ),
-    row(
-        r"(?i)nccl (?:error|internal|communicator)|nccl\w*Error|DistBackendError|\brccl\b|hccl|"
-        r"Watchdog caught collective operation timeout",
-        K.NCCL,
-        _NCCL,
-        weight=SECONDHAND,
-    ),
-    row(
-        r"^\[rank\d+\]:\[[EF].{0,120}(?:Watchdog caught collective operation timeout|watchdog got stuck|"
-        r"NCCL (?:error|watchdog))",
-        K.NCCL,
-        _NCCL,
-        _S,
-        SYMPTOM + 3,
-    ),
-    row(
-        r"^terminate called after throwing an instance of 'c10::DistBackendError'", K.NCCL, _NCCL, _S, SYMPTOM + 1, True
     ),
     # --- packages
     row(
@@ -304,6 +99,11 @@ _ROWS: tuple[Row, ...] = (
         _NO_MODEL,
     ),
     row(
+        r"(?:No such file or directory|not found).{0,300}\.(?:pem|crt|cer|key|ya?ml)\b",
+        K.OTHER,
+        "A file that a flag names was not found.",
+    ),
+    row(
         r"^FileNotFoundError|^NotADirectoryError|No such file or directory.{0,200}(?:config\.json|safetensors|"
         r"tokenizer|model)",
         K.MODEL_NOT_FOUND,
@@ -312,17 +112,20 @@ _ROWS: tuple[Row, ...] = (
     row(
         r"Transformers does not recognize this architecture|Model architectures .{0,200} (?:are not supported|"
         r"failed to be inspected)|"
-        r"Cannot find model module|Unrecognized (?:model|configuration class)|has no SGLang implementation",
+        r"Cannot find model module|with architecture \S+ is not supported|Unrecognized (?:model|"
+        r"configuration class)|has no SGLang implementation",
         K.OTHER,
         "This version of SGLang or Transformers does not know the model's architecture.",
     ),
     row(
-        r"SafetensorError|PytorchStreamReader|InvalidHeaderDeserialization|UnpicklingError|HeaderTooLarge",
+        r"JSONDecodeError|is not a valid JSON file|SafetensorError|PytorchStreamReader|"
+        r"InvalidHeaderDeserialization|UnpicklingError|HeaderTooLarge",
         K.OTHER,
-        "A weight file is damaged or incomplete.",
+        "A file of the model is damaged or incomplete.",
     ),
     row(
-        r"Config file not found|(?i:unknown (?:speculative|quantization|attention|grammar|load|reasoning|tool)|"
+        r"Config file not found|is not a built-in template|(?i:unknown (?:speculative|quantization|attention|"
+        r"grammar|load|reasoning|tool)|"
         r"invalid attention backend|Unsupported kv_cache_dtype|User-specified context_length|Invalid (?:quantization|"
         r"disaggregation_mode|value for))",
         K.BAD_ARGUMENT,
@@ -349,6 +152,9 @@ _ROWS: tuple[Row, ...] = (
         K.BAD_FLAG_COMBINATION,
         _COMBINATION,
     ),
+)
+
+_GENERAL: tuple[Row, ...] = (
     # --- GPU memory without a more exact wording: the stage tells which kind
     row(
         r"(?:CUDA|HIP|NPU|XPU|MUSA|GPU|MLU)\b.{0,30}(?:out of memory|OutOfMemory)|OutOfMemoryError|"
@@ -368,7 +174,8 @@ _ROWS: tuple[Row, ...] = (
     row(r"(?i)\bout of memory\b", None, "The server ran out of memory."),
 )
 
-ROWS = _ROWS + DEATHS
+# The order matters: what is exact stands before what is general
+ROWS = MEMORY + GPU + NETWORK + _ROWS + _GENERAL + DEATHS
 EXCEPTIONS = tuple(each for each in ROWS if each.places & Place.ENDS)
 STARTS = tuple(each for each in ROWS if each.places & Place.START)
 TAILS = tuple(each for each in ROWS if each.places & Place.TAIL)

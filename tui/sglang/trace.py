@@ -80,7 +80,8 @@ _FOREIGN = re.compile(
 )
 _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(r"^(?P<who>.{0,160}?)" + re.escape(_TRACEBACK))
-_HIT_HEADER = re.compile(r"\b\w+ hit an exception: *$")
+# The forward thread of old releases has no handler: nobody ends the server then, yet it serves no more
+_HIT_HEADER = re.compile(r"\b\w+ hit an exception: *$|^Exception in thread .{0,60}forward_thread")
 _IGNORED_HEADER = re.compile(
     r"Exception in ASGI|Exception ignored|Exception in thread|Exception in callback|never retrieved|Ignore |"
     r"[Ww]arning|fall(?:ing)? ?back|"
@@ -106,15 +107,11 @@ _PLACES = (
             r"model_executor/model_runner"
         ),
     ),
-    (
-        "run",
-        re.compile(
-            r"event_loop|forward_batch|schedule_batch|tp_worker_overlap|layers/attention|sampler|logits_processor"
-        ),
-    ),
 )
+_LOOP = re.compile(r", in (?:event_loop|forward_thread|run_batch)")
+_STDLIB = re.compile(r"/lib/python3\.\d+/(?!(?:site|dist)-packages/)")
 _TRIGGER = re.compile(
-    r"Traceback|rror|xception|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|memory|imeout|dead|died|"
+    r"Traceback|rror|xception|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|emory|imeout|dead|died|"
     r"crashed|terminate|Segfault|Segmentation|"
     r"Aborted|Bus error|ended|exited|[Ee]xit code|kill_process_tree|ready to roll|Gracefully|Shutting down|"
     r"CUresult|is (?:already )?in use|ailed|annot|an not|nable to|ProcessGroup|Illegal|corrupt|invalid pointer|"
@@ -220,11 +217,14 @@ def _frame_or_exception(trace: Trace, line: LogLine, text: str) -> Trace:
     frame = _FRAME.match(text)
     if frame is not None:
         path = frame["path"]
-        place = next((name for name, pattern in _PLACES if pattern.search(path)), trace.where)
-        # The graph runner is outermost: a forward inside a capture is still the capture.
-        if trace.where == "graph":
-            place = "graph"
-        return replace(trace, frame="/".join(path.split("/")[-2:])[:160], where=place)
+        if _LOOP.search(text):
+            place = "run"
+        elif trace.where in ("run", "graph"):
+            place = trace.where  # what is called while serving, or while capturing, is still that
+        else:
+            place = next((name for name, pattern in _PLACES if pattern.search(path)), trace.where)
+        own = trace.frame if _STDLIB.search(path) else "/".join(path.split("/")[-2:])[:160]
+        return replace(trace, frame=own, where=place)
     if text[:1] in " \t" or not _is_exception(text):
         return trace
     return _exception(trace, line, text)
