@@ -125,6 +125,11 @@ class LogParser:
             self._whole(chunk[:cut])
         self._piece(chunk[cut:])
 
+    def leap(self, size: int) -> None:
+        """Go on ``size`` bytes later, at the start of a line; what lies between is not read."""
+        self.tail = self.head = b""
+        self.size += size
+
     def _whole(self, text: bytes) -> None:
         """Whole lines: those of a server that works many at a time, all others one by one."""
         begun = 0
