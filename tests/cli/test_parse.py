@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +78,60 @@ def test_no_file(tmp_path: Path) -> None:
         ran = hcs_tui("parse", str(path))
         assert (ran.code, ran.out) == (2, "")
         assert ran.err.startswith(f"{path}: {said}")
+
+
+OTHERS = {
+    "vLLM": "INFO 07-30 13:35:00 [api_server.py:1] vLLM API server version 0.9",
+    "TGI": "2024-05-01T10:00:00.000000Z  INFO text_generation_launcher: Args {",
+    "llama.cpp": "llama_model_loader: loaded meta data with 26 key-value pairs",
+    "TensorRT-LLM": "[TensorRT-LLM] TensorRT-LLM version: 0.15",
+}
+
+
+@pytest.mark.parametrize("command", ["parse {}", "replay {}", "snapshot {} --out {}.json"])
+@pytest.mark.parametrize("engine", OTHERS)
+def test_logs_of_other_engines(command: str, engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    path.write_text(OTHERS[engine] + "\n")
+    ran = hcs_tui(*command.replace("{}", str(path)).split())
+    assert (ran.code, ran.out) == (3, "")
+    assert ran.err == f"{path}: is a log of {engine}; only SGLang's are understood\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["parse {}", "replay {}", "snapshot {} --out x.txt", "check {}", "check {} --offline", "up {}", "import {}"],
+)
+def test_what_is_no_file_is_said_and_not_waited_for(command: str, tmp_path: Path) -> None:
+    """A pipe that nobody writes to, and a device without an end."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, said in ((str(pipe), "is a pipe"), ("/dev/zero", "is a device")):
+        ran = hcs_tui(*command.replace("{}", path).split())
+        assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1), ran
+        assert f"{path}: " in ran.err and said in ran.err
+
+
+def test_a_shells_pipe_is_read() -> None:
+    log = REAL / "0.5.12_llama.log"
+    command = f"{sys.executable} -m tui parse --json <(cat {log})"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout)["sglang_version"] == "0.5.12"
+
+
+def test_a_text_that_no_server_wrote(tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_text("hello world\n")
+    ran = hcs_tui("parse", str(path))
+    assert (ran.code, ran.err) == (3, f"{path}: nothing in it is told by SGLang\n")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "python -m sglang.launch_server --model-path x --port"])
+def test_import_says_what_is_wrong(text: str) -> None:
+    ran = hcs_tui("import", text)
+    assert (ran.code, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert "is empty" in ran.err or "--port has no number" in ran.err
 
 
 def test_it_loads_no_screen_and_no_ssh() -> None:

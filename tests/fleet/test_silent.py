@@ -87,7 +87,7 @@ async def test_a_server_that_logs_nothing(tmp_path: Path, monkeypatch: pytest.Mo
         assert told["phase"] == told["stage"] == "ready"
         requests = told["requests"]
         assert isinstance(requests, dict) and requests["running"] is not None
-        assert told["max_total_num_tokens"] and told["context_len"] and told["sglang_version"] is None
+        assert told["max_total_num_tokens"] and told["context_len"] and told["sglang_version"]
 
 
 async def test_a_server_with_a_format_of_its_own_and_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.options import narrate
+from tui.profile.files import not_a_file
 
 MAX_BYTES = 1 << 20
 
@@ -33,13 +34,15 @@ def _text(source: str) -> str:
     """The command line itself, or the text of the file that it names."""
     if source == "-":
         return sys.stdin.read(MAX_BYTES)
+    if not source.strip():
+        fail("import: the command line is empty")
     if any(c.isspace() for c in source.strip()):
         return source
     path = Path(source)
-    if path.is_dir():
-        fail(f"{source}: is a directory; name a script, or put the command line in quotes")
     if not path.exists():
         fail(f"{source}: no such file; to import a command line, put it in quotes")
+    if wrong := not_a_file(path):
+        fail(f"{source}: {wrong}; name a script, or put the command line in quotes")
     with path.open("rb") as file:
         data = file.read(MAX_BYTES)
     if b"\0" in data:

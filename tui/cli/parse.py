@@ -13,7 +13,8 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, print_json
+from tui.cli.options import json_option, narrate, print_json
+from tui.profile.files import not_a_file
 from tui.sglang import verdict
 from tui.sglang.events import LogRead
 from tui.sglang.model import Phase, ServerInfo
@@ -55,6 +56,8 @@ def command(log: str, as_json: bool) -> Exit:
         from tui.sglang.safe import safe
 
         click.echo(safe(server_text(state, at)))
+    if not (state.log.recognized or state.log.failure):
+        narrate(f"{log}: nothing in it is told by SGLang")
     return CODES.get(verdict.phase(state), Exit.UNDECIDED)
 
 
@@ -66,10 +69,10 @@ def read_state(stream: BinaryIO, name: str, log: str | None) -> ServerState:
 
 def _file(log: str) -> Path:
     path = Path(log)
-    if path.is_dir():
-        fail(f"{log}: is a directory; name a log file")
     if not path.exists():
         fail(f"{log}: no such file")
+    if wrong := not_a_file(path):
+        fail(f"{log}: {wrong}; name a log file, or pipe it into `hcs-tui parse -`")
     return path
 
 

@@ -9,21 +9,23 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
+from tui.cli.parse import HEAD, foreign
 from tui.fleet.saved import SavedLogs
+from tui.profile.files import not_a_file
 
 
 def saved_logs(names: Sequence[str]) -> SavedLogs:
     """The named files as a source; a file that cannot be read ends the command with one line."""
     paths = [Path(name) for name in names]
     for path in paths:
-        if path.is_dir():
-            fail(f"{path} is a directory; replay takes log files")
         if not path.exists():
             fail(f"{path}: no such file")
-    try:
-        return SavedLogs(paths)
-    except OSError as error:
-        fail(f"{error.filename}: {error.strerror}")
+        if wrong := not_a_file(path, pipes=False):
+            fail(f"{path}: {wrong}; only saved log files can be shown")
+        with path.open("rb") as file:
+            if problem := foreign(file.read(HEAD)):
+                fail(f"{path}: {problem}", Exit.UNDECIDED)
+    return SavedLogs(paths)
 
 
 @click.command("replay")

@@ -93,23 +93,28 @@ class HttpProbe:
         run = self._supervisor.state.run
         now = self._supervisor.now + ((run.utc_offset or 0) if run else 0)
         version = verdict.version(self._supervisor.state)
-        statuses, readings = dict(self._gone), list[http.Reading]()
+        statuses, readings, before = dict(self._gone), list[http.Reading](), self._before
         try:
-            while path := live.next_path(version, statuses, any(each.generated is not None for each in readings)):
+            # At first all that the server says of itself, then the best source alone
+            while path := live.next_path(version, statuses, before is not None and any(map(_counts, readings))):
                 answer = await self._get(port, path)
                 statuses[path] = answer.status
                 reading = http.read(path, answer.body, now) if answer.status == OK else None
                 if reading:
                     readings.append(reading)
                     version = version or reading.facts.version
-            if self._before is None:  # once: how long a context may be
+            if before is None:
                 about = http.model_facts("/v1/models", (await self._get(port, "/v1/models")).body)
             else:
-                about = self._before.facts
+                about = before.facts
             readings.append(http.Reading(Sample(now), facts=about))
         except HostError:
             pass
         return live.merged(readings)
+
+
+def _counts(reading: http.Reading) -> bool:
+    return reading.generated is not None
 
 
 def authorization(server: Server) -> dict[str, str]:

@@ -46,6 +46,8 @@ def import_script(text: str) -> tuple[str, list[str]]:
     """
     try:
         found = [imported for command in commands(text) if (imported := _imported(command))]
+    except NothingToImport:
+        raise
     except ValueError as error:
         raise NothingToImport(f"cannot be read as a shell command: {str(error).lower()}") from None
     if not found:
@@ -62,6 +64,8 @@ def _imported(command: SimpleCommand) -> Imported | None:
     python, rest = start
     args = _flags(rest)
     port = args.pop("port", None)
+    if port is True:
+        raise NothingToImport("--port has no number behind it")
     env = {name: _env_secret(name, value) for name, value in command.env.items()}
     gpus: list[int] = []
     for name in _GPU_VARIABLES:

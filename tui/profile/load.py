@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from tui.profile.expand import Expansion
+from tui.profile.files import not_a_file
 from tui.profile.model import Profile
 from tui.profile.problem import Problem, ProfileError, nearest
 from tui.profile.schema import NAME, HostSpec, ProfileSpec, ServerSpec
@@ -43,8 +44,8 @@ def loads(text: str, file: str = "<text>", path: FilePath | None = None) -> Prof
 def _text(path: FilePath) -> str:
     """The file's text, or a ``ProfileError`` that says in one line why there is none."""
     try:
-        if path.is_dir():
-            raise ProfileError([Problem(str(path), 0, "", "is a directory; a profile is a YAML file")])
+        if wrong := not_a_file(path):
+            raise ProfileError([Problem(str(path), 0, "", f"{wrong}; a profile is a YAML file")])
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
