@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import random
+import re
+from collections import defaultdict
+
 import pytest
 
 from tests.sglang.startups import Startup, startups
@@ -42,3 +46,30 @@ def test_numbers(case: Startup) -> None:
     assert log.max_running_requests == case.number("running")
     assert log.context_len == case.number("context")
     assert log.storage == case.facts.get("storage")
+
+
+def shuffled(case: Startup, seed: int) -> bytes:
+    """The same log with the ranks' lines in another order: each rank's own order and the main process's stay."""
+    choose, lines = random.Random(seed), []
+    waiting: dict[str, list[str]] = defaultdict(list)
+    for line in [*case.lines, ""]:
+        rank = re.match(r"\[[\d :-]{19} ([A-Z_]+\d.*?)\]", line)
+        if rank:
+            waiting[rank[1]].append(line)
+            continue
+        while waiting:
+            name = choose.choice(sorted(waiting))
+            lines.append(waiting[name].pop(0))
+            if not waiting[name]:
+                del waiting[name]
+        lines.append(line)
+    return "\n".join(lines).encode()
+
+
+@each
+def test_the_order_in_which_ranks_write_does_not_matter(case: Startup) -> None:
+    plain = state_of(case).log
+    for seed in range(5):
+        log = read([shuffled(case, seed)])
+        assert (log.stage, log.missing_ranks) == (plain.stage, plain.missing_ranks)
+        assert sorted(map(str, log.pools)) == sorted(map(str, plain.pools))

@@ -159,7 +159,7 @@ class Stages:
 
     places: dict[str, _Place] = field(default_factory=dict)
     main: Stage | None = None
-    leader: Stage | None = None
+    leader: tuple[tuple[int, int], Stage] | None = None  # where a leader stood, and the stage that it told from there
     expected: tuple[str, ...] = ()
     progress: Progress | None = None
     spans_: dict[Stage, StageSpan] = field(default_factory=dict)
@@ -185,10 +185,10 @@ class Stages:
         """What all ranks have reached, or what the main process says once they have."""
         if self.main in (Stage.WARMUP, Stage.READY):
             return self.main
-        if self.leader is not None:
-            return self.leader
         if self.places:
-            slowest = min(self.places.values(), key=lambda place: place.position).stage
+            slowest = min(
+                (self._stands(place) for place in self.places.values()), key=lambda place: place.position
+            ).stage
             return slowest if self.main is None or _ORDER[slowest] >= _ORDER[self.main] else self.main
         return self.main
 
@@ -197,10 +197,17 @@ class Stages:
         """The ranks that the others wait for: behind the furthest, or expected and not heard of."""
         if self.main in (Stage.WARMUP, Stage.READY) or not any(self.places):
             return ()
-        top = max(place.position for place in self.places.values())
-        behind = {rank for rank, place in self.places.items() if place.position < top}
+        stands = {rank: self._stands(place).position for rank, place in self.places.items()}
+        top = max(stands.values())
+        behind = {rank for rank, position in stands.items() if position < top}
         unheard = {rank for rank in self.expected if rank not in self.places}
         return tuple(sorted(behind | unheard, key=natural))[:64]
+
+    def _stands(self, place: _Place) -> _Place:
+        """Where a rank stands: with the leader, if it has come to where the leader spoke for all."""
+        if self.leader is not None and place.position == self.leader[0]:
+            return _Place(self.leader[1], place.turn)
+        return place
 
     def rank_reached(self, rank: str, stage: Stage, time: float | None) -> None:
         if not rank and any(self.places):
@@ -216,15 +223,14 @@ class Stages:
             if _ORDER[stage] < _ORDER[place.stage]:
                 place.turn += 1
             place.stage = stage
-        self.leader = None
         self._moved(time)
 
     def leader_reached(self, rank: str, stage: Stage, time: float | None) -> None:
-        """A stage that rank 0 alone tells; it holds until a rank goes on."""
+        """A stage that rank 0 alone tells: all ranks that come to where it stands are in it."""
         if rank not in self.places:
             self.rank_reached(rank, stage, time)
-        elif all(place.position >= self.places[rank].position for place in self.places.values()):
-            self.leader = stage
+        elif _ORDER[stage] > _ORDER[self.places[rank].stage]:
+            self.leader = (self.places[rank].position, stage)
             self._moved(time)
 
     def main_reached(self, stage: Stage, time: float | None) -> None:
