@@ -47,6 +47,8 @@ class HostWatch:
         self._task: asyncio.Task[None] | None = None
         self._scan_lock = asyncio.Lock()
         self._wake = asyncio.Event()
+        self._asked = False  # the user wants it tried at once
+        self._retried = False  # the link was up, and tries again by itself
         link.subscribe(self._on_event)
 
     def start(self) -> None:
@@ -62,7 +64,15 @@ class HostWatch:
 
     def reconnect(self) -> None:
         """Try again now, whatever the last error was."""
+        self._asked = True
         self._wake.set()
+
+    def give_up(self, seconds: float) -> None:
+        """The first attempt took ``seconds``, and is no longer waited for; it goes on."""
+        if not self.settled.is_set():
+            message = f"{self.link.name} did not answer within {seconds:g} s."
+            self._lost(HostError(HostErrorKind.UNREACHABLE, message, f"Try `ssh {self.state.address}`."), None)
+            self.settled.set()
 
     @property
     def gone(self) -> bool:
@@ -80,25 +90,31 @@ class HostWatch:
         delay = _FIRST_RETRY_SECONDS
         while True:
             self._wake.clear()
-            if self.hello is None or self.error:
-                try:
-                    self._show("connecting")
-                    self._connected(await self.link.open())
-                    delay = _FIRST_RETRY_SECONDS
-                except HostError as error:
-                    self._lost(error, None if error.kind in FINAL else delay)
+            if self.hello is None or (self.error and (self._asked or not self._retried)):
+                self._asked = False
+                delay = await self._open(delay)
             if not self.error:
                 await self._scan()
             self.settled.set()
             await self._pause(delay)
-            if self.error:
-                delay = min(delay * 2, _LAST_RETRY_SECONDS)
+
+    async def _open(self, delay: float) -> float:
+        """Try once; how long to wait after the next failure."""
+        try:
+            self._show("connecting")
+            self._connected(await self.link.open())
+            return _FIRST_RETRY_SECONDS
+        except HostError as error:
+            if not self._retried or error.kind in FINAL:
+                self._lost(error, None if error.kind in FINAL else delay)
+            return min(delay * 2, _LAST_RETRY_SECONDS)
 
     async def _pause(self, delay: float) -> None:
-        """Until the next attempt or look; for ever after a refusal that only the user can mend."""
+        """Until the next attempt or look; for ever after a refusal that only the user can mend, or
+        when the link itself tries again."""
         if self.error is None:
             wait: float | None = _RESCAN_SECONDS
-        elif self.error.kind in FINAL:
+        elif self.error.kind in FINAL or self._retried:
             wait = None
         else:
             wait = delay * random.uniform(0.8, 1.2)
@@ -115,19 +131,19 @@ class HostWatch:
             except HostError:
                 return  # a lost link says so itself
             newest = {record.server: record for record in sorted(records, key=lambda r: (r.alive, r.started))}
-            for supervisor in self.supervisors:
-                record = newest.get(supervisor.server.name)
-                if record and self.hello and not supervisor.busy:
-                    try:
-                        await supervisor.adopt(record, self.hello)
-                    except HostError:
-                        return
+            found = [(s, newest.get(s.server.name)) for s in self.supervisors if not s.busy]
+            adoptions = [s.adopt(record, self.hello) for s, record in found if record and self.hello]
+            for failed in await asyncio.gather(*adoptions, return_exceptions=True):
+                if isinstance(failed, BaseException) and not isinstance(failed, HostError):
+                    raise failed
 
     def _on_event(self, event: LinkEvent) -> None:
         if isinstance(event, LinkUp):
+            self._retried = False
             self._connected(event.hello)
             self._wake.set()
         elif isinstance(event, LinkLost):
+            self._retried = not event.final
             self._lost(event.error, event.retry_in)
         else:
             self._deliver(event)

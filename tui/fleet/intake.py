@@ -43,8 +43,8 @@ class LogIntake:
             await self._fill(stretch, middle=False)
         elif not self._following:
             self._following = True
+            self._go_on()  # the middle; a link that is lost at this moment remembers both
             await self._link.follow(self._run, self.reader.leap(self._size), self._inode)
-            self._go_on()
         elif middle := self.reader.middle():
             await self._fill(middle, middle=True)
 

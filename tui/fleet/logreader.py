@@ -81,6 +81,11 @@ class LogReader:
         return self._ahead.offset if self._ahead else self.offset
 
     @property
+    def missing(self) -> int:
+        """Bytes of the middle that facts do not tell of; positive until they are of all bytes in order."""
+        return max(1, self._ahead.start - self.offset) if self._ahead else 0
+
+    @property
     def shown(self) -> Path | None:
         """The file to look at: the log's end, as long as its middle is missing."""
         return self._ahead.file.path if self._ahead else self.path
@@ -141,7 +146,7 @@ class LogReader:
         if self._ahead and at != self.offset:
             self._ahead.take(data)
             self._watch(self._ahead.file)
-            self._told = self._ahead.facts(self._ahead.start - self.offset)
+            self._told = self._ahead.facts(self.missing)
             return self._told
         return self._take(data)
 
@@ -153,8 +158,7 @@ class LogReader:
         if self._ahead is None:
             return self._parser.facts()
         if self.offset < self._ahead.offset:
-            missing = max(0, self._ahead.start - self.offset)
-            self._told = self._told and replace(self._told, missing=missing)
+            self._told = self._told and replace(self._told, missing=self.missing)
             return self._told
         self._forget_ahead()
         return self._parser.facts()

@@ -222,9 +222,11 @@ class Supervisor:
         self._note_trouble()
         if record.alive:
             self.apply(Watched(self.now, alive=True))
-        if self._intake:
-            await self._intake.begin()
-        await self.link.watch(record.run)
+        try:
+            if self._intake:
+                await self._intake.begin()
+        finally:  # a link that is lost at this moment remembers what it was asked
+            await self.link.watch(record.run)
 
     def _open_log(self, record: RunRecord) -> LogFacts | None:
         """Prepare to take the run's log; what an earlier session spooled of it."""

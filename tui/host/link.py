@@ -29,6 +29,7 @@ from tui.host.api import (
     RunRecord,
     RunWatch,
 )
+from tui.host.awake import SleepWatch
 from tui.host.channel import Channel
 from tui.host.session import Frame, Session
 from tui.host.wording import FINAL
@@ -140,7 +141,7 @@ class HostLink:
             self._tell(LinkLost(error, final, None if final else wait))
             if final:
                 return
-            await asyncio.sleep(wait)
+            await _rest(wait)
             try:
                 await self.open()
                 return
@@ -324,6 +325,28 @@ class HostLink:
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
         _, body = await self._live().request("check", _spec(spec), within=CHECK_SECONDS)
         return [(row[0], row[1], row[2], row[3]) for row in json.loads(body)]
+
+    async def discover(self) -> list[Found]:
+        _, body = await self._live().request("discover", within=DISCOVER_SECONDS)
+        return [Found(**{**told, "record": _record(told["record"])}) for told in json.loads(body)]
+
+    async def listeners(self, ports: Sequence[int]) -> Mapping[int, str]:
+        _, body = await self._live().request("listeners", ports=list(ports))
+        return {int(port): who for port, who in json.loads(body).items() if who}
+
+    async def forward(self, port: int, *, address: str = "127.0.0.1", local: int = 0) -> int:
+        return await self._forwards.open(self._live(), port, address, local)
+
+    def unforward(self, port: int) -> None:
+        self._forwards.close(port)
+
+
+async def _rest(seconds: float) -> None:
+    """Sleep; when this machine slept meanwhile, that is enough."""
+    sleep = SleepWatch()
+    while seconds > 0 and not sleep.slept():
+        await asyncio.sleep(min(seconds, 1.0))
+        seconds -= 1.0
 
 
 def _spec(spec: LaunchSpec) -> dict[str, Any]:

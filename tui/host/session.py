@@ -11,12 +11,14 @@ from typing import Any
 from tui.host import source
 from tui.host.agent import frames
 from tui.host.api import Hello, HostError, HostErrorKind
+from tui.host.awake import SleepWatch
 from tui.host.channel import Channel
 from tui.host.credit import Credit
 from tui.host.forward import Listener
 
 PING_SECONDS = 2.0
 SILENCE_SECONDS = 12.0  # without a byte from the agent; pings are answered at once
+WAKE_SECONDS = 4.0  # the same after this machine slept, when the connection is most likely gone
 MARK_SECONDS = 20.0  # login files may be slow
 HELLO_SECONDS = 15.0
 REQUEST_SECONDS = 15.0
@@ -143,6 +145,14 @@ class Session:
             raise HostError(HostErrorKind.REFUSED, told["message"], told["remedy"], told["failure"])
         return found, data
 
+    async def forward(self, address: str, port: int, local: int) -> Listener:
+        """A port of the host on this machine's loopback. Raises ``HostError``."""
+        return await self._channel.forward(address, port, local)
+
+    def tell(self, kind: str, **header: Any) -> None:
+        """Ask for what needs no answer."""
+        self._send({"t": kind, **header})
+
     def consumed(self, size: int) -> None:
         """``size`` bytes of logs were handled: let the agent send more."""
         grant = self._credit.consumed(size, asyncio.get_running_loop().time())
@@ -189,6 +199,7 @@ class Session:
     async def _ping(self) -> None:
         """Both directions live by this: the agent leaves when it hears nothing, and so do we."""
         loop = asyncio.get_running_loop()
+        sleep = SleepWatch()
         count = 0
         while self._error is None:
             count += 1
@@ -196,7 +207,9 @@ class Session:
             slept = loop.time()
             await asyncio.sleep(PING_SECONDS)
             if loop.time() - slept > PING_SECONDS + 2.0:
-                self._heard = max(self._heard, slept)  # it was us who slept
+                self._heard = max(self._heard, slept)  # it was us who stood still
+            if sleep.slept():
+                self._heard = loop.time() - SILENCE_SECONDS + WAKE_SECONDS
             if loop.time() - self._heard > SILENCE_SECONDS:
                 self._lose(
                     HostError(
