@@ -70,7 +70,8 @@ class Taken(NamedTuple):
 
 def take(run: list[Row], batches: Batches) -> Taken | None:
     """Read a run of batch and access lines; ``None`` when it must be read line by line."""
-    if any(seconds_of(stamp) is None for stamp in {row[1] for row in run}):
+    times = {stamp: seconds_of(stamp) for stamp in {row[1] for row in run}}
+    if None in times.values():
         return None
     kinds = {who: _kind(who)[0] for who in {row[3] for row in run}}
     if set(kinds.values()) == {_DECODE}:

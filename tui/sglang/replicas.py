@@ -13,15 +13,15 @@ from functools import lru_cache
 
 from tui.sglang.batch import BODY_CAP, fields
 from tui.sglang.model import Sample
-from tui.sglang.series import Replica, Second, Series, total
+from tui.sglang.series import Replica, Ring, Series, combined, prefills, total
 
-SERIES = 600  # seconds kept
 LATE = 5.0  # seconds that a line may be older than the newest: ranks write at their own pace
 IDLE_GAP = 10.0  # seconds without a decode line after which the next rate holds idle time
+RECENT = 60.0  # seconds that the newest prefills are told beside what is decoded
 MOST = 1024  # replicas
 
-_BLANK = Replica()
 _DP = re.compile(r"\bDP(\d+)\b")
+_BLANK = Replica()
 
 
 @lru_cache(maxsize=4096)
@@ -36,14 +36,12 @@ class Batches:
     """All DP ranks, and the series."""
 
     replicas: dict[str, Replica] = field(default_factory=dict)
-    seconds: list[Second] = field(default_factory=list)
+    ring: Ring = field(default_factory=Ring)
     now: float = 0.0  # the newest second
-    pending: bool = False  # whether lines of that second are not in the series yet
-    prefilled: bool = False  # whether prefills ran in it
     blank: Replica = _BLANK  # what a replica is of which nothing was read
 
     def copy(self) -> Batches:
-        return Batches(self.replicas.copy(), self.seconds[:], self.now, self.pending, self.prefilled, self.blank)
+        return Batches(self.replicas.copy(), self.ring.copy(), self.now, self.blank)
 
     def awake(self) -> None:
         """The server has just become ready: whatever was decoded before, the next line's rate spans idle time."""
@@ -58,75 +56,55 @@ class Batches:
         interval = 0.0 if r.decoded is None else at - r.decoded
         idle = r.idle or (interval > IDLE_GAP and interval > 3 * r.interval)
         interval = 0.0 if idle else interval or r.interval
-        self.pending = True
         # The first rate after idleness spans the idle time; that of a log which begins in the midst of work does not
-        live = several or not idle
-        newest = (body[:BODY_CAP], at, interval, live, False)
-        self._keep(dp, Replica(*newest, r.prefill, r.prefilled, r.by, r.new, r.cached, at, True))
+        newest = (dp, at, True, body[:BODY_CAP], at, interval, several or not idle, False)
+        self._keep(Replica(*newest, r.prefill, r.prefilled, r.by, r.new, r.cached))
 
     def prefill(self, ranks: str, time: float | None, body: bytes, new: int, cached: int) -> None:
         """A prefill line, or the last of several within one second, and the tokens of all of them."""
         at, dp = self._at(time), dp_rank(ranks)
-        replica, by = self.replicas.get(dp, self.blank), ranks
-        if replica.prefilled == at:
-            if replica.by == ranks:
-                new, cached = replica.new + new, replica.cached + cached
-            elif replica.by < ranks:  # it prints the same tokens once more
-                new, cached, by = replica.new, replica.cached, replica.by
-        self.pending = self.prefilled = True
-        prefilled = replica._replace(
-            prefill=body[:BODY_CAP], prefilled=at, by=by, new=new, cached=cached, seen=at, decoding=False
-        )
-        self._keep(dp, prefilled)
+        r, by = self.replicas.get(dp, self.blank), ranks
+        if r.prefilled == at:
+            if r.by == ranks:
+                new, cached = r.new + new, r.cached + cached
+            elif r.by < ranks:  # it prints the same tokens once more
+                new, cached, by = r.new, r.cached, r.by
+        newest = (body[:BODY_CAP], at, by, new, cached)
+        self._keep(Replica(dp, at, False, r.decode, r.decoded, r.interval, r.live, r.idle, *newest))
 
-    def _keep(self, dp: str, replica: Replica) -> None:
-        if len(self.replicas) < MOST or dp in self.replicas:
-            self.replicas[dp] = replica
+    def _keep(self, replica: Replica) -> None:
+        if replica.dp in self.replicas or len(self.replicas) < MOST:
+            self.replicas[replica.dp] = replica
+            self.ring.add(replica)
 
     def _at(self, time: float | None) -> float:
-        """The second to which a line belongs; the one before is closed."""
+        """The second to which a line belongs."""
         at = self.now if time is None else float(int(time))
-        if self.now - LATE <= at <= self.now:
-            return self.now
-        self.settle()
-        if at < self.now:  # the clock was set back
-            self.seconds.clear()
+        if at > self.now:
+            self.now = at
+        elif at < self.now - LATE:  # the clock was set back
             for dp, replica in self.replicas.items():
                 self.replicas[dp] = replica._replace(decoded=None)
-        self.now, self.prefilled = at, False
-        return at
-
-    def settle(self) -> None:
-        """Put the newest second into the series."""
-        if not self.pending:
-            return
-        self.pending = False
-        second = Second(self.now, self.prefilled, tuple(self.replicas.values()))
-        seconds = self.seconds
-        if seconds and seconds[-1].at == self.now:
-            seconds[-1] = second
-            return
-        seconds.append(second)
-        if len(seconds) >= 2 * SERIES:
-            del seconds[:-SERIES]
+            self.now, self.ring = at, Ring(base=self.replicas.copy())
+        return self.now
 
     def series(self) -> Series:
-        return Series(self.seconds[-SERIES:])
+        return Series(self.ring)
 
     def latest(self) -> Sample | None:
-        """The newest figures; rates and hits that the newest second does not tell are the newest that were told."""
-        if not self.seconds:
+        """The newest figures, with the newest prefills where they are of late."""
+        if not self.replicas:
             return None
-        sample = self.seconds[-1].sample
-        if self.seconds[-1].prefilled:
+        sample = combined(self.now, self.replicas.values())
+        newest = max((r.prefilled for r in self.replicas.values() if r.prefilled is not None), default=None)
+        if sample.prefill is not None or newest is None or not 0 <= self.now - newest <= RECENT:
             return sample
-        told = next((second for second in reversed(self.seconds[-60:]) if second.prefilled), None)
-        return replace(sample, prefill=told.sample.prefill, cache_hit=told.sample.cache_hit) if told else sample
+        prefill, cache_hit = prefills(newest, self.replicas.values())
+        return replace(sample, prefill=prefill, cache_hit=cache_hit)
 
     def last_printed(self) -> float | None:
         """Tokens per second as last printed, summed over the DP ranks that were at work then."""
-        decoding = [r for r in self.replicas.values() if r.decode and r.decoded is not None]
-        newest = max((r.decoded for r in decoding if r.decoded is not None), default=None)
+        newest = max((r.decoded for r in self.replicas.values() if r.decoded is not None), default=None)
         if newest is None:
             return None
-        return total(fields(r.decode).get("generate") for r in decoding if r.lately(r.decoded, newest))
+        return total(fields(r.decode).get("generate") for r in self.replicas.values() if r.lately(r.decoded, newest))

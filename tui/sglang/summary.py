@@ -25,7 +25,6 @@ LAST_LINE = 500  # characters
 def summary(parser: LogParser) -> LogFacts:
     """What has been read so far."""
     stages, numbers, batches = parser.stages, parser.numbers, parser.batches
-    batches.settle()
     bare = LogFacts(
         lines=parser.lines,
         size=parser.size,
@@ -37,6 +36,8 @@ def summary(parser: LogParser) -> LogFacts:
         missing_ranks=stages.missing,
         progress=_progress(parser),
         pools=parser.pools.all(),
+        free_before_gib=parser.trace.before_gib,
+        free_after_gib=parser.trace.after_gib,
         max_total_num_tokens=numbers.max_total_num_tokens,
         max_running_requests=numbers.max_running_requests,
         context_len=numbers.context_len,
