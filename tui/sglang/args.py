@@ -35,6 +35,14 @@ def parse_args(message: str) -> Mapping[str, str]:
     return MappingProxyType(found)
 
 
+_OF_ONE = ("model_path", "host", "port", "node_rank", "base_gpu_id", "disaggregation_mode")
+
+
+def same_server(first: Mapping[str, str], second: Mapping[str, str]) -> bool:
+    """Whether two dumps are of one server that was started twice, not of two that write into one log."""
+    return bool(first) and all(first.get(name) == second.get(name) for name in _OF_ONE)
+
+
 def number(args: Mapping[str, str], name: str, default: int = 1) -> int:
     """A whole number among the flags."""
     value = args.get(name, "")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tui.sglang import diagnosis
-from tui.sglang.args import implied_ranks, parse_args
+from tui.sglang.args import implied_ranks, parse_args, same_server
 from tui.sglang.batch import fields, is_health_check, is_warmup, tokens
 from tui.sglang.bulk import Row, newest_sign, parts, raw, rows, take
 from tui.sglang.kinds import is_probe
@@ -245,9 +245,12 @@ class LogParser:
                 self.unhealthy = True
 
     def _server_args(self, line: Line) -> None:
-        if self.stopping or self.ready or diagnosis.fatal(self.trace):
+        args = MappingProxyType(dict(parse_args(line.message)))
+        # A killed launch says nothing. Behind a wrapper's name the second dump may be another container's or actor's
+        again = self.stages.told and line.raw[:1] in b"[0123456789" and same_server(self.args, args)
+        if again or self.stopping or self.ready or diagnosis.fatal(self.trace):
             self._restart()
-        self.args = MappingProxyType(dict(parse_args(line.message)))
+        self.args = args
         self.recognized = True
 
     def _restart(self) -> None:
