@@ -17,6 +17,7 @@ import pytest
 
 from tests.fleet.rig import free_port
 from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.report.keeping import kept
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,11 +39,13 @@ class Bench:
     def json_lines(self, command: str, *words: str) -> tuple[int, list[dict[str, Any]]]:
         done = self.run(command, *words, "--json")
         assert "Traceback" not in done.stderr, done.stderr
-        return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        kept(server for line in lines for server in line.get("servers", ()))
+        return done.returncode, lines
 
     def status(self) -> dict[str, dict[str, Any]]:
         done = self.run("status", "--json")
-        return {server["name"]: server for server in json.loads(done.stdout)["servers"]}
+        return {server["name"]: dict(server) for server in kept(json.loads(done.stdout)["servers"])}
 
 
 def write_profile(folder: Path, ssh: dict[str, str], scenarios: dict[str, str]) -> Path:
