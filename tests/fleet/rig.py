@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from tui.fleet.api import Kill
 from tui.fleet.fleet import Fleet
@@ -48,9 +49,12 @@ def profile(folder: Path, scenarios: Sequence[str], *, flags: Sequence[str] = ()
 
 
 @asynccontextmanager
-async def session(profile: Profile, folder: Path, *, read_only: bool = False) -> AsyncIterator[Fleet]:
-    """One session of hcs-tui on ``profile``: connected, and all that runs adopted. Ends nothing."""
-    fleet = Fleet(profile, places=Places(folder / "spool", folder / "history"), read_only=read_only)
+async def session(profile: Profile, folder: Path, **options: Any) -> AsyncIterator[Fleet]:
+    """One session of hcs-tui on ``profile``: connected, and all that runs adopted. Ends nothing.
+
+    ``options`` are the fleet's.
+    """
+    fleet = Fleet(profile, places=Places(folder / "spool", folder / "history"), **options)
     fleet.start()
     try:
         await fleet.settled()
@@ -61,9 +65,9 @@ async def session(profile: Profile, folder: Path, *, read_only: bool = False) ->
 
 
 @asynccontextmanager
-async def running(profile: Profile, folder: Path) -> AsyncIterator[Fleet]:
+async def running(profile: Profile, folder: Path, **options: Any) -> AsyncIterator[Fleet]:
     """A session at whose end every server is killed."""
-    async with session(profile, folder) as fleet:
+    async with session(profile, folder, **options) as fleet:
         try:
             yield fleet
         finally:
