@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui.sglang import memory
-from tui.sglang.advice import Seen, advise
+from tui.sglang.advice import advise
 from tui.sglang.advice_flags import nearest_flag
 from tui.sglang.advice_memory import gpu_need, host_need, lower_fraction
 from tui.sglang.logfacts import LogFacts
@@ -35,8 +35,8 @@ OOM = (
 )
 
 
-def failure(kind: FailureKind, line: str, facts: LogFacts, seen: Seen | None = None) -> Failure:
-    return Failure(kind, line, 1, "why", advise(kind, line, facts, seen))
+def failure(kind: FailureKind, line: str, facts: LogFacts) -> Failure:
+    return Failure(kind, line, 1, "why", advise(kind, line, facts))
 
 
 def test_the_first_users_host_memory() -> None:
@@ -92,10 +92,9 @@ def test_a_size_below_the_device_pool_is_no_way_out() -> None:
 
 
 def test_static_memory() -> None:
-    seen = Seen(before_gib=44.01, after_gib=5.90)
-    facts = LogFacts(args={"mem_fraction_static": "0.84"})
+    facts = LogFacts(args={"mem_fraction_static": "0.84"}, free_before_gib=44.01, free_after_gib=5.90)
     line = "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static."
-    found = failure(FailureKind.OOM_GPU_STATIC, line, facts, seen)
+    found = failure(FailureKind.OOM_GPU_STATIC, line, facts)
     numbers = re.search(r"keeps ([\d.]+) .* so (-?[\d.]+) are left .* above ([\d.]+); ([\d.]+) leaves", found.advice[0])
     assert numbers is not None
     kept, room, least, enough = map(float, numbers.groups())
@@ -107,7 +106,9 @@ def test_static_memory() -> None:
 
 
 def test_a_model_that_does_not_fit() -> None:
-    told = advise(FailureKind.OOM_GPU_STATIC, "Not enough memory.", LogFacts(), Seen(60.92, 0.16))
+    told = advise(
+        FailureKind.OOM_GPU_STATIC, "Not enough memory.", LogFacts(free_before_gib=60.92, free_after_gib=0.16)
+    )
     assert "does not fit" in told[0] and "--tp-size" in told[0]
 
 

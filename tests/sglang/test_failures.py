@@ -137,11 +137,14 @@ def test_the_kernel_knows_better_than_an_exit_code() -> None:
     log = b"[2026-03-01 10:00:00] Rank 0 scheduler is dead. Please check if there are relevant logs.\n"
     guess = cause(follow(log + b"[2026-03-01 10:00:00] Exit code: -9\n"), LogFacts())
     assert guess is not None and guess.kind is FailureKind.OS_OOM_KILLED
-    assert weigh(guess, Exit(oom_killed=True)) == guess == weigh(guess, Exit())
-    assert weigh(guess, Exit(oom_killed=False)).kind is FailureKind.CHILD_DIED
+    facts = LogFacts()
+    assert weigh(guess, Exit(oom_killed=True), facts) == guess == weigh(guess, Exit(), facts)
+    assert weigh(guess, Exit(oom_killed=False), facts).kind is FailureKind.CHILD_DIED
     died = cause(follow(log), LogFacts())
     assert died is not None and died.kind is FailureKind.CHILD_DIED
-    assert weigh(died, Exit(oom_killed=True)).kind is FailureKind.OS_OOM_KILLED
+    killed = weigh(died, Exit(oom_killed=True), facts)
+    assert (killed.kind, killed.line) == (FailureKind.OS_OOM_KILLED, died.line)
+    assert any("memory" in advice for advice in killed.advice)
 
 
 def test_an_exception_that_the_process_survives_is_no_end() -> None:

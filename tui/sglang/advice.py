@@ -1,24 +1,25 @@
 """What to do about a failure, with the numbers at hand. Pure functions.
 
-``advise(kind, line, facts, seen)`` gives whole sentences, most useful first. Every number comes from the log or from
-the arithmetic of ``memory``.
+``advise(kind, line, facts, version)`` gives whole sentences, most useful first. Every number comes from the log or from
+the arithmetic of ``memory``. Where the version matters and nobody knows it, the sentence says what is assumed.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from tui.sglang import memory
 from tui.sglang.advice_flags import argument, combination
-from tui.sglang.advice_memory import Seen, graph, host, os_killed, runtime, static
+from tui.sglang.advice_memory import graph, host, os_killed, runtime, static
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import FailureKind
 from tui.sglang.short import short
 
-__all__ = ["Seen", "advise", "short"]
+__all__ = ["advise", "short"]
 
-_Adviser = Callable[[str, LogFacts, Seen], tuple[str, ...]]
+_Adviser = Callable[[str, LogFacts], tuple[str, ...]]
 
 _ADDRESS = re.compile(
     r"\('(?P<host>[^']{0,80})', (?P<port>\d{1,5})\)|(?:port|at)[ :=]+(?P<port2>\d{1,5})|(?:tcp://\S*?|"
@@ -30,12 +31,16 @@ _MODULE = re.compile(r"No module named '(?P<module>[\w.]+)'")
 _LIBRARY = re.compile(r"(?<![\w.+-])(?P<library>[\w.+-]{1,120}?\.so(?:\.[\w.]{1,20})?)\b")
 
 
-def advise(kind: FailureKind, line: str, facts: LogFacts, seen: Seen | None = None) -> tuple[str, ...]:
-    """Advice for a failure of this kind, most useful first; the first sentence has the numbers."""
-    return _ADVISERS[kind](line[:4_000], facts, seen or Seen())
+def advise(kind: FailureKind, line: str, facts: LogFacts, version: str | None = None) -> tuple[str, ...]:
+    """Advice for a failure of this kind, most useful first; the first sentence has the numbers.
+
+    ``version`` is SGLang's where it is known better than by the log (as the host has it installed)."""
+    if version is not None and version != facts.version:
+        facts = replace(facts, version=version)
+    return _ADVISERS[kind](line[:4_000], facts)
 
 
-def _port(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _port(line: str, facts: LogFacts) -> tuple[str, ...]:
     found = _ADDRESS.search(line)
     port = (found["port"] or found["port2"] or found["port3"]) if found else facts.args.get("port")
     holder = _HOLDER.search(line)
@@ -55,21 +60,23 @@ def _port(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _model(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _model(line: str, facts: LogFacts) -> tuple[str, ...]:
     found = _QUOTED.search(line)
-    path = facts.args.get("model_path") or (found and (found["path"] or found["bare"])) or "the path"
+    told = (found and (found["path"] or found["bare"])) or ""
+    path = told if told.startswith("/") else facts.args.get("model_path") or told or "the path"
     if "ated" in line or "401" in line or "403" in line:
         return (f"{path} needs a login: set HF_TOKEN to a token that may read it.",)
     if "connect to" in line or "LocalEntryNotFound" in line:
         return (f"This host cannot reach the hub: download {path} first and give --model-path a directory.",)
     if path.startswith(("/", ".", "~")):
         return (
-            f"On the host, look at {path}: `ls {path}` must show config.json and the weights (mounts, spelling, case).",
+            f"On the host, look at {path}: `ls {path}` must show it, and of a model config.json and the weights "
+            "(mounts, spelling, case).",
         )
     return (f"{path} is neither a directory on the host (relative to the working directory) nor a model of the hub.",)
 
 
-def _import(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _import(line: str, facts: LogFacts) -> tuple[str, ...]:
     module, library = _MODULE.search(line), _LIBRARY.search(line)
     if module is not None:
         return (
@@ -89,7 +96,7 @@ def _import(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     return ("Reinstall SGLang with its dependencies in a fresh environment, in one step.",)
 
 
-def _nccl(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _nccl(line: str, facts: LogFacts) -> tuple[str, ...]:
     ranks = memory.ranks_on_host(facts.args)
     here = f"{ranks} rank{'s' if ranks > 1 else ''} on this host"
     return (
@@ -98,7 +105,7 @@ def _nccl(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _nodes(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _nodes(line: str, facts: LogFacts) -> tuple[str, ...]:
     nodes = facts.args.get("nnodes", "1")
     address = facts.args.get("dist_init_addr", "None")
     where = f" All {nodes} nodes must reach {address}." if nodes not in ("1", "None") and address != "None" else ""
@@ -108,7 +115,7 @@ def _nodes(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _watchdog(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _watchdog(line: str, facts: LogFacts) -> tuple[str, ...]:
     found = re.search(r"watchdog_timeout=(\d+)", line)
     limit = int(found[1]) if found else 300
     return (
@@ -118,7 +125,7 @@ def _watchdog(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _fault(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _fault(line: str, facts: LogFacts) -> tuple[str, ...]:
     backend = facts.args.get("attention_backend", "None")
     other = f" (now {backend})" if backend != "None" else ""
     return (
@@ -128,7 +135,7 @@ def _fault(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _compile(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _compile(line: str, facts: LogFacts) -> tuple[str, ...]:
     return (
         "The CUDA toolkit (nvcc), the compiler and the installed kernels must fit together: compare `nvcc "
         "--version` with torch's CUDA.",
@@ -137,7 +144,7 @@ def _compile(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     )
 
 
-def _scheduler(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _scheduler(line: str, facts: LogFacts) -> tuple[str, ...]:
     if "alloc_req_slots" in line:
         running = facts.max_running_requests
         now = f" from {running} to {max(1, running // 2)}" if running else ""
@@ -151,14 +158,20 @@ def _scheduler(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     return (f"Look this line up among SGLang's issues{which}; the traceback above it names the place.",)
 
 
-def _died(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _died(line: str, facts: LogFacts) -> tuple[str, ...]:
+    if re.search(r"Bus error|(?:code|with)[ =:]*-7\b", line):
+        return ("Shared memory is full: `df -h /dev/shm`; in a container --shm-size 16g or more, or --ipc=host.",)
+    if re.search(r"(?:code|with)[ =:]*-15\b", line):
+        return (
+            "Somebody ended one process of the server by SIGTERM: end the main process instead, which stops them all.",
+        )
     return (
         "Look at the kernel's log on the host: `dmesg -T | grep -iE 'oom|segfault|Xid'`.",
         "A crash in native code points at a kernel or at the storage backend of HiCache: try without it.",
     )
 
 
-def _other(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _other(line: str, facts: LogFacts) -> tuple[str, ...]:
     for words, advice in _OTHERS:
         if words in line:
             return (advice,)
@@ -166,6 +179,24 @@ def _other(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
 
 
 _OTHERS = (
+    ("No space left", "`df -h` names what is full: the model's cache (HF_HOME), /tmp, or /dev/shm (--shm-size)."),
+    ("quota", "`quota -s` tells the limit: clear the model's cache, or set HF_HOME to a larger disk."),
+    ("open files", "Raise the limit before the start: `ulimit -n 1048576`, or LimitNOFILE= of the unit."),
+    ("new thread", "Raise the limit of processes: `ulimit -u`, TasksMax= of the unit, --pids-limit of the container."),
+    ("Resource temporarily", "Raise the limit of processes: `ulimit -u`, TasksMax= of the unit, or --pids-limit."),
+    ("ermission denied", "See who may read the path (`ls -l`), and as which user the server runs."),
+    ("custom code", "Add --trust-remote-code, if you trust the model's own code."),
+    ("command not found", "Give the command with its full path, or activate the environment first."),
+    (": not found", "Give the command with its full path, or activate the environment first."),
+    ("failed to run command", "Give the command with its full path, or activate the environment first."),
+    ("docker", "Install the NVIDIA container toolkit, and start the container with --gpus all."),
+    ("nvidia-container", "Install the NVIDIA container toolkit, and start the container with --gpus all."),
+    ("system not yet initialized", "Start the fabric manager on the host: `systemctl status nvidia-fabricmanager`."),
+    ("busy or unavailable", "`nvidia-smi` shows who holds the GPU, and whether its compute mode is exclusive."),
+    ("ECC", "`nvidia-smi -q -d ECC` and `dmesg | grep Xid` name the GPU: take it out of the fleet and reset it."),
+    ("NVLink", "`nvidia-smi nvlink -e` and `dmesg | grep Xid` name the link: take the GPU out of the fleet."),
+    ("driver on your system", "Upgrade the driver, or install a torch that was built for its CUDA."),
+    ("unsupported toolchain", "Upgrade the driver, or install kernels that were built for its CUDA."),
     (
         "unbalanced",
         "`nvidia-smi` shows who holds memory on the fullest GPU: end leftovers of earlier servers, then start again.",

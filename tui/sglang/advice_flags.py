@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 
-from tui.sglang.advice_memory import Seen
 from tui.sglang.flag_names import FLAG_NAMES, RENAMED
 from tui.sglang.logfacts import LogFacts
 
@@ -27,7 +26,7 @@ def nearest_flag(flag: str) -> str | None:
     return f"--{close[0]}" if close else None
 
 
-def argument(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def argument(line: str, facts: LogFacts) -> tuple[str, ...]:
     found = _UNRECOGNIZED.search(line)
     if found is not None:
         unknown = [word for word in found["rest"].split() if word.startswith("--")][:5]
@@ -62,7 +61,7 @@ def _other_argument(line: str) -> tuple[str, ...]:
     return (f"Correct {argument['flag']}: {argument['why'].strip()[:160]}.{whole}",)
 
 
-def combination(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def combination(line: str, facts: LogFacts) -> tuple[str, ...]:
     algorithm = facts.speculative or facts.args.get("speculative_algorithm", "None")
     for words, advice in _COMBINATIONS:
         if words in line:

@@ -10,16 +10,8 @@ from tui.sglang import memory
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Pool
 
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """GPU memory around the newest load of weights, as the log printed it, in GiB; the tightest rank."""
-
-    before_gib: float | None = None  # free before the first load
-    after_gib: float | None = None  # free after the newest load
-
-
 _HOST = re.compile(r"Requesting (?P<asked>\d+\.?\d*) GB but only have (?P<free>-?\d+\.?\d*) GB free")
+_POOL = re.compile(r"host memory for (?P<pool>.{2,40}?)(?: hierarchical cache| pool\b|\. Requesting)")
 _GPU = re.compile(
     r"Tried to allocate (?P<asked>[\d.]+) (?P<asked_unit>[KMG]iB)\..{0,20}GPU (?P<gpu>\d+) has a total capacity of "
     r"(?P<total>[\d.]+) GiB\s+of\s+which (?P<free>[\d.]+) (?P<free_unit>bytes|[KMG]iB) is free"
@@ -39,6 +31,7 @@ class HostNeed:
     sizes: int
     ranks: int
     reserve_told: bool
+    assumed: bool = False  # that this SGLang takes the size once per pool: nothing tells its version
 
     @property
     def room_gb(self) -> float:
@@ -59,16 +52,28 @@ def host_need(line: str, facts: LogFacts) -> HostNeed | None:
     # Up to 0.4.8 the figure still held the reserve; a request below it gives that away whatever the version.
     told = asked > free and (known is None or known >= memory.RESERVE_TOLD_SINCE)
     ranks = memory.ranks_on_host(facts.args)
-    hosts = [pool for pool in facts.pools if pool.place == "host"]
     shared = known is not None and known >= memory.SHARED_CHECK_SINCE
-    held = sum(pool.gb if shared else pool.gb * pool.ranks for pool in hosts)
-    hybrid = any(pool.kind == "Mamba" for pool in facts.pools) or memory.is_hybrid(facts.args)
-    sizes = memory.sizes_per_rank(facts.version, hybrid)
+    # A pool that some ranks have announced is being filled just now: what is free may still hold it.
+    whole = [pool for pool in _hosts(facts) if pool.ranks >= ranks]
+    held = sum(pool.gb if shared else pool.gb * pool.ranks for pool in whole)
+    hybrid = any(pool.kind == "Mamba" for pool in facts.pools) or memory.is_hybrid(facts.args) is True
+    divided = _divides(facts)
     room = free if told else free - memory.RESERVE_GB
-    return HostNeed(asked, room, held, sizes, 1 if shared else ranks, told)
+    sizes = 2 if hybrid and not divided else 1
+    return HostNeed(asked, room, held, sizes, 1 if shared else ranks, told, hybrid and divided is None)
 
 
-def host(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def _divides(facts: LogFacts) -> bool | None:
+    """Whether this SGLang divides --hicache-size between the pools: by its version, or by how it announces a pool
+    (with tokens since it does); ``None`` when nothing tells."""
+    known = memory.version_tuple(facts.version)
+    if known is not None:
+        return known >= memory.SPLIT_SINCE
+    announced = [pool.tokens is not None for pool in _hosts(facts) if pool.kind == "KV"]
+    return any(announced) if announced else None
+
+
+def host(line: str, facts: LogFacts) -> tuple[str, ...]:
     need = host_need(line, facts)
     if need is None:
         return (
@@ -77,7 +82,8 @@ def host(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
         )
     size, largest = _size(facts), need.largest
     after = "".join(f" after {pool.gb:.2f} GB for {pool.kind}" for pool in _hosts(facts))
-    what = "the Mamba pool" if after and need.sizes > 1 else "a host pool"
+    named = _POOL.search(line)
+    what = f"the {named['pool']} pool" if named else "the Mamba pool" if after and need.sizes > 1 else "a host pool"
     reserve = "left after" if need.reserve_told else "free less"
     first = f"{need.asked_gb:.2f} GB asked for {what}{after}, {need.free_gb:.1f} GB {reserve} SGLang's 10 GiB reserve"
     if size == 0:
@@ -88,6 +94,7 @@ def host(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     else:
         taken = "once per pool and rank" if need.sizes > 1 else "once per rank"
         which = f" ({facts.version})" if facts.version else ""
+        which = ", if it is older than 0.5.17 (its log does not tell)," if need.assumed else which
         first += f": this SGLang{which} takes --hicache-size {taken}; {_sum(need)}: "
         first += f"--hicache-size {largest} or less fits." if largest else "no --hicache-size fits."
     return (first, *_more_host(need, facts, largest))
@@ -129,7 +136,7 @@ def _size(facts: LogFacts) -> int:
     return int(value) if re.fullmatch(r"\d{1,9}", value) else 0
 
 
-def os_killed(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def os_killed(line: str, facts: LogFacts) -> tuple[str, ...]:
     confirm = "Confirm with `dmesg -T | grep -i oom` or memory.events of the container on the host."
     took = memory.host_gb(facts.pools)
     planned = memory.plan(facts.args, facts.version)
@@ -180,8 +187,9 @@ def lower_fraction(fraction: float, need: GpuNeed) -> float:
     return math.floor((fraction - (need.missing_gib + 1) / need.total_gib) * 100 + 1e-9) / 100
 
 
-def _fraction(facts: LogFacts) -> float | None:
-    value = facts.args.get("mem_fraction_static", "")
+def _fraction(facts: LogFacts, line: str = "") -> float | None:
+    told = re.search(r"mem[-_]fraction[-_]static=(0?\.\d{1,20})", line)
+    value = told[1] if told else facts.args.get("mem_fraction_static", "")
     return float(value) if re.fullmatch(r"0?\.\d{1,20}|1\.0", value) else None
 
 
@@ -205,7 +213,7 @@ def _lower(line: str, facts: LogFacts) -> str:
     )
 
 
-def static(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def static(line: str, facts: LogFacts) -> tuple[str, ...]:
     if gpu_need(line) is not None:
         first = (
             f"{_gpu_words(line)}: {_lower(line, facts)}, spread the model over more GPUs (--tp-size), or quantize it."
@@ -214,13 +222,30 @@ def static(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     told = _MINIMUM.search(line)
     if told is not None:
         return (f"SGLang names the least that works: --mem-fraction-static above {told['least']}.",)
-    if seen.before_gib is None or seen.after_gib is None:
-        return ("Raise --mem-fraction-static, use more GPUs (--tp-size), or a quantized model.",)
-    return _static_sum(facts, seen.before_gib, seen.after_gib)
+    fraction = _fraction(facts, line)
+    if re.search(r"(?i)hybrid|mamba|auxiliary-state", line):
+        return _states(line, facts, fraction)
+    if facts.free_before_gib is None or facts.free_after_gib is None:
+        now = f" above {fraction:g}" if fraction is not None else ""
+        return (f"Raise --mem-fraction-static{now}, use more GPUs (--tp-size), or a quantized model.",)
+    return _static_sum(fraction, facts.free_before_gib, facts.free_after_gib)
 
 
-def _static_sum(facts: LogFacts, before: float, after: float) -> tuple[str, ...]:
-    fraction = _fraction(facts)
+def _states(line: str, facts: LogFacts, fraction: float | None) -> tuple[str, ...]:
+    """The states of Mamba layers have too little room, or too few slots."""
+    slots = re.search(r"max_mamba_cache_size=(-?\d+)", line)
+    have = f"Room for {slots[1]} Mamba states is left: " if slots else ""
+    share = f" (now {fraction:g})" if fraction is not None else ""
+    ratio = facts.args.get("mamba_full_memory_ratio", "None")
+    now = f" (now {ratio})" if ratio != "None" else ""
+    return (
+        f"{have}raise --mem-fraction-static{share} or --mamba-full-memory-ratio{now}, or halve a state with "
+        "--mamba-ssm-dtype bfloat16.",
+        "Fewer --max-running-requests, or more GPUs (--tp-size), need fewer states on each.",
+    )
+
+
+def _static_sum(fraction: float | None, before: float, after: float) -> tuple[str, ...]:
     least = memory.least_fraction(before, after)
     enough = math.ceil(memory.least_fraction(before, after, 0.05 * before) * 100 - 1e-9) / 100
     have = f"{after:.2f} of {before:.2f} GiB were free after the weights"
@@ -239,7 +264,7 @@ def _static_sum(facts: LogFacts, before: float, after: float) -> tuple[str, ...]
     )
 
 
-def graph(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def graph(line: str, facts: LogFacts) -> tuple[str, ...]:
     known = memory.version_tuple(facts.version)
     flag = "--cuda-graph-max-bs-decode" if known is not None and known >= (0, 5, 14) else "--cuda-graph-max-bs"
     name = flag[2:].replace("-", "_")
@@ -254,10 +279,12 @@ def graph(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
     return (first, "Without CUDA graphs (--disable-cuda-graph) it starts, but decodes slowly.")
 
 
-def runtime(line: str, facts: LogFacts, seen: Seen) -> tuple[str, ...]:
+def runtime(line: str, facts: LogFacts) -> tuple[str, ...]:
     words = _gpu_words(line)
     if words:
-        return (f"{words}: {_lower(line, facts)}, or lower --chunked-prefill-size.",)
+        chunk = facts.args.get("chunked_prefill_size", "")
+        half = f" from {chunk} to {int(chunk) // 2}" if re.fullmatch(r"[1-9]\d{2,8}", chunk) else ""
+        return (f"{words}: {_lower(line, facts)}, or lower --chunked-prefill-size{half}.",)
     running = facts.max_running_requests
     fewer = f"--max-running-requests from {running} to {max(1, running // 2)}" if running else "--max-running-requests"
     tokens = f" The KV cache holds {facts.max_total_num_tokens} tokens per rank." if facts.max_total_num_tokens else ""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tui.sglang.advice import Seen, advise
+from tui.sglang.advice import advise
 from tui.sglang.clue import Clue
 from tui.sglang.failure_row import SYMPTOM, match
 from tui.sglang.failure_table import EXCEPTIONS, GRAPH_OUT_OF_MEMORY, UNEXPLAINED, UNEXPLAINED_MAIN
@@ -42,8 +42,7 @@ def cause(trace: Trace, facts: LogFacts) -> Failure | None:
     ):
         return None
     kind, explanation = _judge(found, facts)
-    seen = Seen(trace.before_gib, trace.after_gib)
-    return Failure(kind, found.line, found.number, explanation, advise(kind, found.line, facts, seen))
+    return Failure(kind, found.line, found.number, explanation, advise(kind, found.line, facts))
 
 
 def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:

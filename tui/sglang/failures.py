@@ -5,13 +5,18 @@ What the log itself says is concluded in ``tui.sglang.diagnosis``. All are pure 
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, Failure, FailureKind
 from tui.sglang.short import short
 
-__all__ = ["from_exit", "short", "weigh"]
+__all__ = ["advised", "from_exit", "short", "weigh"]
+
+# What is said when a process is gone, whatever ended it
+_SYMPTOMS = frozenset({FailureKind.CHILD_DIED, FailureKind.NCCL, FailureKind.MULTI_NODE, FailureKind.OTHER})
+_GUESSED = re.compile(r"(?i)exit ?code[:=]? *-9|exited with code 137|\bKilled\b|status=9")
 
 
 def from_exit(exit: Exit, facts: LogFacts) -> Failure:
@@ -22,19 +27,30 @@ def from_exit(exit: Exit, facts: LogFacts) -> Failure:
     return Failure(kind, facts.last_line, facts.lines, explanation, advise(kind, facts.last_line, facts))
 
 
-def weigh(failure: Failure, exit: Exit) -> Failure:
+def weigh(failure: Failure, exit: Exit, facts: LogFacts) -> Failure:
     """What the log says, in the light of how the process ended: whether the OOM killer was at work is counted by the
     kernel, and only guessed from an exit code -9."""
-    if exit.oom_killed and failure.kind is FailureKind.CHILD_DIED:
+    if exit.oom_killed and failure.kind in _SYMPTOMS:
         kind, explanation = FailureKind.OS_OOM_KILLED, "The kernel's OOM killer ended a process of the server."
-    elif exit.oom_killed is False and failure.kind is FailureKind.OS_OOM_KILLED and "exit code" in failure.line.lower():
+    elif exit.oom_killed is False and failure.kind is FailureKind.OS_OOM_KILLED and _GUESSED.search(failure.line):
         kind, explanation = (
             FailureKind.CHILD_DIED,
             "A process of the server was ended by SIGKILL, and the kernel counted no OOM kill: somebody sent it.",
         )
     else:
         return failure
-    return replace(failure, kind=kind, explanation=explanation)
+    from tui.sglang.advice import advise  # seldom asked
+
+    return replace(failure, kind=kind, explanation=explanation, advice=advise(kind, failure.line, facts))
+
+
+def advised(failure: Failure, facts: LogFacts, version: str | None) -> Failure:
+    """The failure with advice for the version that is known better than by the log."""
+    if version is None or version == facts.version or failure.line_number == 0:
+        return failure
+    from tui.sglang.advice import advise  # seldom asked
+
+    return replace(failure, advice=advise(failure.kind, failure.line, facts, version))
 
 
 def _of_exit(exit: Exit) -> tuple[FailureKind, str]:

@@ -24,6 +24,8 @@ class LogFacts:
     missing_ranks: tuple[str, ...] = ()
     progress: Progress | None = None
     pools: tuple[Pool, ...] = ()
+    free_before_gib: float | None = None  # GPU memory before the first load of weights, tightest rank
+    free_after_gib: float | None = None  # and after the newest
     max_total_num_tokens: int | None = None
     max_running_requests: int | None = None
     context_len: int | None = None

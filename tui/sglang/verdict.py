@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 from tui.sglang import failures
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Failure, FailureKind, ModelFacts, Phase, Sample, Stage, StageSpan
+from tui.sglang.model import Failure, ModelFacts, Phase, Sample, Stage, StageSpan
 from tui.sglang.state import ServerState
 
 STALE_AFTER = 10.0  # seconds
-_SYMPTOMS = frozenset({FailureKind.CHILD_DIED, FailureKind.NCCL, FailureKind.MULTI_NODE, FailureKind.OTHER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +131,17 @@ def failure(state: ServerState) -> Failure | None:
         return state.refused
     now = phase(state)
     if now is Phase.FAILED:
-        return _explained(state)
-    return state.log.failure if now in (Phase.LOST, Phase.STARTING) else None
+        found = _explained(state)
+    else:
+        found = state.log.failure if now in (Phase.LOST, Phase.STARTING) else None
+    return found and failures.advised(found, state.log, version(state))
 
 
 def _explained(state: ServerState) -> Failure | None:
     found, end = state.log.failure, state.exit
-    if end is None or (found is not None and not (end.oom_killed and found.kind in _SYMPTOMS)):
+    if end is None:
         return found
-    return failures.from_exit(end, state.log)
+    return failures.from_exit(end, state.log) if found is None else failures.weigh(found, end, state.log)
 
 
 def version(state: ServerState) -> str | None:
