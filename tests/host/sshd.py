@@ -12,7 +12,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,16 +23,24 @@ SSHD = "/usr/sbin/sshd"
 
 @dataclass
 class Sshd:
-    """A running sshd. ``address`` is ``user@127.0.0.1:port``; ``identity`` is the only key it accepts."""
+    """A running sshd. ``address`` is ``user@ip:port``; ``identity`` is the only key it accepts."""
 
     folder: Path
     port: int
     process: subprocess.Popen[bytes]
     user: str = field(default_factory=getpass.getuser)
+    ip: str = "127.0.0.1"
 
     @property
     def address(self) -> str:
-        return f"{self.user}@127.0.0.1:{self.port}"
+        return self.address_at(self.port)
+
+    def address_at(self, port: int) -> str:
+        """The same server reached through ``port``, where a test's proxy listens; its key is known there too."""
+        key = " ".join((self.folder / "hostkey.pub").read_text().split()[:2])
+        with (self.folder / "known_hosts").open("a") as known:
+            known.write(f"[{self.ip}]:{port} {key}\n")
+        return f"{self.user}@{self.ip}:{port}"
 
     @property
     def identity(self) -> str:
@@ -105,18 +113,20 @@ def free_port() -> int:
         return int(sock.getsockname()[1])
 
 
-def start_sshd(folder: Path, *lines: str, port: int | None = None) -> Sshd:
-    """Start an sshd whose files are in ``folder``; ``lines`` are added to its settings. Keys that are there stay."""
+def start_sshd(
+    folder: Path, *lines: str, port: int | None = None, ip: str = "127.0.0.1", within: Sequence[str] = ()
+) -> Sshd:
+    """Start an sshd whose files are in ``folder``; ``lines`` are added to its settings. Keys that are there stay.
+    ``within``: the command that runs it in another network namespace."""
     folder.mkdir(mode=0o700, exist_ok=True)
     port = port or free_port()
     for name in ("hostkey", "id"):
         if not (folder / name).exists():
             make_key(folder / name)
-    host_key = (folder / "hostkey.pub").read_text().split()
     (folder / "authorized_keys").write_text((folder / "id.pub").read_text())
-    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {host_key[0]} {host_key[1]}\n")
+    (folder / "known_hosts").unlink(missing_ok=True)
     settings = [
-        f"Port {port}", "ListenAddress 127.0.0.1", f"HostKey {folder}/hostkey", "PidFile none", "UsePAM no",
+        f"Port {port}", f"ListenAddress {ip}", f"HostKey {folder}/hostkey", "PidFile none", "UsePAM no",
         f"AuthorizedKeysFile {folder}/authorized_keys", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
         "StrictModes no", "PermitRootLogin yes", "AllowTcpForwarding yes", *lines,
     ]  # fmt: skip
@@ -125,13 +135,14 @@ def start_sshd(folder: Path, *lines: str, port: int | None = None) -> Sshd:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     log = (folder / "sshd.log").open("ab")
     process = subprocess.Popen(
-        [SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        [*within, SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stdin=subprocess.DEVNULL, stdout=log, stderr=log
     )
-    server = Sshd(folder, port, process)
+    server = Sshd(folder, port, process, ip=ip)
+    assert server.address  # which makes its key known
     deadline = time.monotonic() + 10
     while time.monotonic() < deadline:
         with socket.socket() as sock:
-            if sock.connect_ex(("127.0.0.1", port)) == 0:
+            if sock.connect_ex((ip, port)) == 0:
                 return server
         if process.poll() is not None:
             break

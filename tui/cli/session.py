@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from tui.sglang import verdict
 from tui.sglang.model import Phase
 from tui.sglang.state import ServerState
 
+_QUIET_SECONDS = 1.0  # before it is said what we wait for
 _KNOWN_SECONDS = 15.0  # for the log that stands on the host to be read
 
 
@@ -76,13 +78,19 @@ class Narrator:
 
 @asynccontextmanager
 async def open_fleet(
-    profile: Profile, servers: Sequence[Server], narrator: Narrator | None = None, *, read_only: bool = False
+    profile: Profile,
+    servers: Sequence[Server],
+    narrator: Narrator | None = None,
+    *,
+    read_only: bool = False,
+    patience: float | None = None,
 ) -> AsyncIterator[Fleet]:
-    """A fleet whose hosts have answered or failed, and whose running servers are known with their whole log."""
+    """A fleet whose hosts have answered or failed, and whose running servers are known with their log's beginning and
+    end. A host that has done neither after ``patience`` seconds counts as failed."""
     fleet = Fleet(profile, servers, read_only=read_only)
     fleet.start()
     try:
-        await fleet.settled()
+        await _settled(fleet, patience)
         await fleet.until(lambda: all(s.known for s in fleet.supervisors.values()), _KNOWN_SECONDS)
         if narrator:
             for name, error in fleet.errors().items():
@@ -90,6 +98,20 @@ async def open_fleet(
         yield fleet
     finally:
         await fleet.close()
+
+
+async def _settled(fleet: Fleet, patience: float | None) -> None:
+    settling = asyncio.ensure_future(fleet.settled())
+    try:
+        quiet = _QUIET_SECONDS if patience is None else min(_QUIET_SECONDS, patience)
+        await asyncio.wait([settling], timeout=quiet)
+        for watch in fleet.connecting():
+            narrate(f"connecting to {watch.state.name} ({watch.state.address}) …")
+        await asyncio.wait([settling], timeout=None if patience is None else patience - quiet)
+        for watch in fleet.connecting():
+            watch.give_up(patience or 0.0)
+    finally:
+        settling.cancel()
 
 
 def host_exit(fleet: Fleet) -> Exit:

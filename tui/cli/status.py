@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, narrate, open_profile, profile_argument, servers_argument
+from tui.cli.options import Seconds, json_option, narrate, open_profile, profile_argument, servers_argument
 from tui.cli.session import host_exit, open_fleet
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
@@ -18,11 +18,14 @@ from tui.report.json import document
 from tui.report.text import status_table
 from tui.sglang.safe import safe
 
+PATIENCE_SECONDS = 15.0  # for a host to answer
 _WATCH_SECONDS = 1.0
 
 
-async def status(profile: Profile, servers: Sequence[Server], as_json: bool, watch: bool) -> Exit:
-    async with open_fleet(profile, servers, read_only=True) as fleet:
+async def status(
+    profile: Profile, servers: Sequence[Server], as_json: bool, watch: bool, timeout: float = PATIENCE_SECONDS
+) -> Exit:
+    async with open_fleet(profile, servers, read_only=True, patience=timeout) as fleet:
         _show(fleet, profile.name, as_json)
         for name, error in fleet.errors().items():
             narrate(f"{name}: {error}")
@@ -48,7 +51,10 @@ def _show(fleet: Fleet, profile: str, as_json: bool) -> None:
 @servers_argument
 @json_option
 @click.option("--watch", is_flag=True, help="Go on, with a new table or JSON line after each change.")
-def command(profile: str, servers: tuple[str, ...], as_json: bool, watch: bool) -> Exit:
+@click.option(
+    "--timeout", type=Seconds(min=0), default=PATIENCE_SECONDS, metavar="S", help="Seconds for a host to answer [15]."
+)
+def command(profile: str, servers: tuple[str, ...], as_json: bool, watch: bool, timeout: float) -> Exit:
     """What each server does now. Looks, and changes nothing."""
     loaded = open_profile(profile)
-    return asyncio.run(status(loaded, loaded.select(servers), as_json, watch))
+    return asyncio.run(status(loaded, loaded.select(servers), as_json, watch, timeout))

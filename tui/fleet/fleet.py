@@ -46,6 +46,7 @@ class Fleet:
         self.profile = profile
         self.read_only = read_only
         self.version = 0
+        self._waiting: set[asyncio.Event] = set()
         self.listeners: list[Listener] = []
         self._clock = clock
         self._turns: dict[str, Turns] = {}
@@ -80,14 +81,14 @@ class Fleet:
         await asyncio.gather(*(watch.settled.wait() for watch in self._hosts.values()))
         await self._restarters.looked()
 
+    def connecting(self) -> list[HostWatch]:
+        """The hosts whose first attempt is not over."""
+        return [watch for watch in self._hosts.values() if not watch.settled.is_set()]
+
     async def until(self, condition: Callable[[], bool], seconds: float | None = None) -> bool:
         """Wait until ``condition`` holds, looking after every change; False when ``seconds`` passed first."""
         changed = asyncio.Event()
-
-        def listener(*_: object) -> None:
-            changed.set()
-
-        self.listeners.append(listener)
+        self._waiting.add(changed)
         try:
             async with asyncio.timeout(seconds):
                 while not condition():
@@ -97,7 +98,7 @@ class Fleet:
         except TimeoutError:
             return condition()
         finally:
-            self.listeners.remove(listener)
+            self._waiting.discard(changed)
 
     async def close(self) -> None:
         await self._restarters.close()
@@ -147,9 +148,15 @@ class Fleet:
 
     def _server_changed(self, supervisor: Supervisor, before: ServerState, event: Event) -> None:
         self.version += 1
+        return outcome
+
+    def _server_changed(self, supervisor: Supervisor, before: ServerState, event: Event) -> None:
+        self._host_changed()
         for listener in self.listeners:
             listener(supervisor, before, event)
         self._restarters.see(supervisor, event)
 
     def _host_changed(self) -> None:
         self.version += 1
+        for waiting in self._waiting:
+            waiting.set()
