@@ -54,6 +54,13 @@ def complete(url: str, tokens: int) -> dict[str, Any]:
     return answer
 
 
+def get(url: str, path: str) -> bytes:
+    """The body of an answer with status 200."""
+    with urlopen(url + path, timeout=60) as response:
+        body: bytes = response.read()
+    return body
+
+
 def working_in(folder: Path) -> set[int]:
     """The processes whose working folder is ``folder``. SGLang renames its processes; it never moves them."""
     found = set()

@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from ruamel.yaml import YAML
 
 from tests.host.sshd import Sshd, free_port, sshd  # noqa: F401  a fixture
 from tests.real_sglang import environment
-from tests.real_sglang.driver import PATIENCE, complete, end_all, hcs_tui, working_in
+from tests.real_sglang.driver import PATIENCE, complete, end_all, get, hcs_tui, working_in
+from tui.sglang import http
 
 ENVIRONMENT = environment.folder()  # before the tests get a home folder of their own
 SERVER = "hybrid"
+VERSION = "0.5.23"
 ARGS = {
     "device": "cpu",
     "host": "127.0.0.1",
@@ -88,9 +91,10 @@ def test_a_real_server_from_launch_to_the_proof_that_it_is_gone(site: Site) -> N
     log = check_log(site)
     check_pools(status(site), log)
     check_serving(site, launched["url"])
+    check_endpoints(launched["url"])
     relaunched = relaunch(site, launched)
-    check_serving(site, relaunched["url"])
-    end(site, relaunched)
+    check_silent(site, relaunched["url"])
+    end(site, launched, relaunched)
 
 
 def status(site: Site) -> dict[str, Any]:
@@ -158,22 +162,60 @@ def check_serving(site: Site, url: str) -> None:
         complete(url, tokens=300)  # the pace of this loop is the server's own
     assert report["throughput"]["generate"] > 0, report
     assert report["phase"] == "ready"
+    assert report["sglang_version"] == VERSION
+    assert report["max_total_num_tokens"] == ARGS["max-total-tokens"]
+    assert report["context_len"] == 4096
+
+
+def check_silent(site: Site, url: str) -> None:
+    """Of a server whose log tells nothing, work is seen by HTTP while it is done."""
+    with ThreadPoolExecutor() as pool:
+        answer = pool.submit(complete, url, 1500)
+        seen = [status(site)]
+        while not answer.done():  # the pace of this loop is that of the status command
+            seen.append(status(site))
+    assert answer.result()["usage"]["completion_tokens"] == 1500
+    busy = [report for report in seen if report["requests"]["running"] == 1]
+    assert any(report["throughput"]["generate"] for report in busy), [report["throughput"] for report in seen]
+    last = seen[-1]
+    assert (last["phase"], last["sglang_version"], last["max_running_requests"]) == ("ready", VERSION, 4)
+    assert (last["max_total_num_tokens"], last["context_len"]) == (ARGS["max-total-tokens"], 4096)
+
+
+def check_endpoints(url: str) -> None:
+    """What the real server answers is read, and its counters are those of the tokens that it generated."""
+    bodies = {path: get(url, path) for path in ("/metrics", "/v1/loads", "/server_info", "/model_info", "/v1/models")}
+    readings = {path: http.read(path, body, 0.0) for path, body in bodies.items()}
+    metrics, loads, info = readings["/metrics"], readings["/v1/loads"], readings["/server_info"]
+    assert metrics and loads and info
+    assert metrics.generated is not None and metrics.generated >= 300, bodies["/metrics"][-4000:]
+    assert loads.generated is not None and 0.8 <= loads.generated / metrics.generated <= 1.2, bodies["/v1/loads"]
+    assert (loads.facts.version, info.facts.version) == (VERSION, VERSION)
+    assert info.facts.max_total_num_tokens == loads.facts.max_total_num_tokens == ARGS["max-total-tokens"]
+    assert info.sample.generate is not None and info.sample.generate > 0
+    assert (metrics.sample.running, loads.sample.running, loads.sample.queued) == (0, 0, 0)
+    assert http.model_facts("/v1/models", bodies["/v1/models"]).context_len == 4096
+    assert http.model_facts("/model_info", bodies["/model_info"]).model
+    assert get(url, "/ready") is not None
 
 
 def relaunch(site: Site, before: dict[str, Any]) -> dict[str, Any]:
-    """``relaunch`` with a changed flag: the old processes are gone, the new run has the flag."""
+    """``relaunch`` with changed flags: the old processes are gone, the new run has them. Its log tells next to nothing:
+    all that is known comes by HTTP."""
     old = working_in(site.folder)
-    answer = hcs_tui("relaunch", site.profile, SERVER, "--set", "max-running-requests=4", "--json")
+    changes = ("--set", "max-running-requests=4", "--set", "log-level=warning")
+    answer = hcs_tui("relaunch", site.profile, SERVER, *changes, "--json")
     assert answer.code == 0, answer
     report: dict[str, Any] = answer.events[-1]["servers"][0]
     assert report["phase"] == "ready", answer
     assert report["run"] != before["run"]
     assert report["max_running_requests"] == 4
     assert not old & working_in(site.folder), "processes of the first run are left"
+    assert "ready to roll" not in (site.folder / "logs" / "sglang.log").read_text(errors="replace")
     return report
 
 
-def end(site: Site, report: dict[str, Any]) -> None:
+def end(site: Site, first: dict[str, Any], report: dict[str, Any]) -> None:
     """``down`` ends everything, says so, and is right."""
     answer = hcs_tui("down", site.profile, "--json")
     assert answer.code == 0, answer
@@ -183,6 +225,6 @@ def end(site: Site, report: dict[str, Any]) -> None:
         complete(report["url"], tokens=1)
     after = status(site)
     assert (after["phase"], after["failure"]) == ("stopped", None), after
-    log = hcs_tui("parse", str(site.folder / "logs" / "sglang.log"), "--json")
+    log = hcs_tui("parse", first["log"], "--json")
     assert log.code == 0, log
     assert log.json["phase"] == "stopped"
