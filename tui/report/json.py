@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tui.report.units import iso, iso_local
-from tui.sglang import verdict
+from tui.sglang import pressure, verdict
 from tui.sglang.model import Pool, StageSpan
 from tui.sglang.reduce import marks
 from tui.sglang.state import ServerState
@@ -44,7 +44,7 @@ def report(state: ServerState, now: float) -> Report:
         "context_len": facts.context_len,
         **_figures(state, now),
         "lines": log.lines,
-        "warnings": [*log.warnings, *state.notes, *filter(None, [verdict.port_taken(state)])],
+        "warnings": [*pressure.warnings(state, now), *state.notes, *filter(None, [verdict.port_taken(state)])],
     }
 
 

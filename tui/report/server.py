@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tui.report.text import WIDTH, remarks, state_word, table, wrapped
 from tui.report.units import GIB_IN_GB, number, percent, span
-from tui.sglang import verdict
+from tui.sglang import pressure, verdict
 from tui.sglang.model import Phase, Pool
 from tui.sglang.state import ServerState
 
@@ -116,6 +116,6 @@ def _serving(state: ServerState, now: float, width: int) -> list[str]:
 
 def _problems(state: ServerState, now: float, width: int) -> list[str]:
     lines = remarks(state, now, width)
-    for warning in state.log.warnings:
+    for warning in pressure.warnings(state, now):
         lines += wrapped(f"warning: {warning}", width)
     return lines
