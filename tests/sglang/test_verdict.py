@@ -186,3 +186,35 @@ def test_events_accumulate_and_a_launch_forgets() -> None:
 def test_a_run_found_ready_has_been_so_since_its_log_said() -> None:
     adopted = Launched(T + 500, replace(LAUNCHED.run, adopted=True))
     assert after(adopted, ALIVE, OWN, replace(READY, at=T + 500)).ready_at == T + 3
+
+
+@pytest.mark.parametrize(("sglang", "planned"), [("0.5.12", 600.0), ("0.5.20", 300.0), (None, 600.0)])
+def test_planned_host_memory_follows_the_version_that_is_known(sglang: str | None, planned: float) -> None:
+    flags = "model_path='/m/Qwen3.6-27B', tp_size=2, enable_hierarchical_cache=True, hicache_size=150"
+    args = f"server_args=ServerArgs({flags})"
+    launched = replace(LAUNCHED, run=replace(LAUNCHED.run, sglang=sglang))
+    info = replace(INFO, planned_host_gb=111.0)
+    assert verdict.planned_host_gb(after(launched, ALIVE, info=info)) == 111.0
+    assert verdict.planned_host_gb(after(launched, ALIVE, log(args), info=info)) == planned
+
+
+def test_advice_follows_the_version_that_is_known() -> None:
+    text = (
+        b"[2026-07-30 13:35:01] server_args=ServerArgs(model_path='/m/Qwen3.6-27B', hicache_size=150)\n"
+        b"[2026-07-30 13:35:03] Scheduler hit an exception: Traceback (most recent call last):\n"
+        b'  File "/x/scheduler.py", line 1, in run_scheduler_process\n'
+        b"ValueError: Not enough host memory available. Requesting 150.00 GB but only have 120.00 GB free.\n"
+    )
+    for sglang, size in (("0.5.12", 59), ("0.5.20", 119), (None, 59)):
+        state = after(replace(LAUNCHED, run=replace(LAUNCHED.run, sglang=sglang)), ALIVE, LogRead(T + 3, read([text])))
+        found = verdict.failure(state)
+        assert found is not None and f"--hicache-size {size} or less fits" in found.advice[0]
+        assert ("its log does not tell" in found.advice[0]) is (sglang is None)
+
+
+def test_the_kernel_count_of_oom_kills_decides_what_minus_nine_means() -> None:
+    died = log("Rank 0 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL), a common")
+    counted = verdict.failure(after(LAUNCHED, ALIVE, died, Exited(T, Exit(1, None, True))))
+    denied = verdict.failure(after(LAUNCHED, ALIVE, died, Exited(T, Exit(1, None, False))))
+    assert counted is not None and counted.kind is FailureKind.OS_OOM_KILLED and counted.line_number == 1
+    assert denied is not None and denied.kind is FailureKind.CHILD_DIED and "no OOM kill" in denied.explanation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tui.cli.check import Check
 from tui.fleet.translate import launch_spec
@@ -31,10 +31,10 @@ async def _of_host(profile: str, host: Host, servers: Sequence[Server]) -> list[
         except HostError as error:
             return [Check(None, host.name, "connection", "fail", error.message, error.remedy)]
         checks = [Check(None, host.name, "connection", "pass", f"{hello.user}@{hello.hostname}, Python {hello.python}")]
-        checks.append(_memory(host, servers, min(hello.memory_total, hello.memory_limit or hello.memory_total)))
-        for server in servers:
-            checks += await _of_server(link, profile, server)
-        return checks
+        found = [check for server in servers for check in await _of_server(link, profile, server)]
+        total = min(hello.memory_total, hello.memory_limit or hello.memory_total)
+        versions = {check.server: check.found for check in found if (check.check, check.result) == ("sglang", "pass")}
+        return [*checks, _memory(host, servers, total, versions), *found]
     finally:
         await link.close()
 
@@ -47,9 +47,10 @@ async def _of_server(link: Link, profile: str, server: Server) -> list[Check]:
     return [Check(server.name, server.host.name, *row) for row in rows]
 
 
-def _memory(host: Host, servers: Sequence[Server], total_bytes: int) -> Check:
-    """The host memory that all servers' flags ask for together, against what the host has at all."""
-    planned = [planned_host_gb(server.flags) for server in servers]
+def _memory(host: Host, servers: Sequence[Server], total_bytes: int, versions: Mapping[str | None, str]) -> Check:
+    """The host memory that all servers' flags ask for together, by the SGLang that each has there, against what the
+    host has at all."""
+    planned = [planned_host_gb(server.flags, versions.get(server.name)) for server in servers]
     asked = sum(gb for gb in planned if gb is not None)
     total = total_bytes / 1e9
     found = f"{asked:.1f} GB of host cache asked by {len(servers)} servers, {total:.1f} GB in all"

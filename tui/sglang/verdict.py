@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tui.sglang import failures
+from tui.sglang import failures, memory
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Failure, ModelFacts, Phase, Sample, Stage, StageSpan
 from tui.sglang.state import ServerState
@@ -159,6 +159,14 @@ def model_facts(state: ServerState) -> ModelFacts:
         log.max_running_requests or http.max_running_requests,
         version(state),
     )
+
+
+def planned_host_gb(state: ServerState) -> float | None:
+    """The decimal GB of host memory that the server's flags ask for, all ranks: of the flags that its log lists, by the
+    version that is known, else as its profile had it."""
+    hybrid = True if any(pool.kind == "Mamba" for pool in state.log.pools) else None
+    planned = memory.plan(state.log.args, version(state), hybrid)
+    return planned.total_gb if planned.enabled else state.info.planned_host_gb
 
 
 def figures(state: ServerState) -> Sample | None:

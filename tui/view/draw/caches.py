@@ -102,7 +102,7 @@ def host_memory(glance: Glance, host: HostState | None) -> HostMemory:
     total = host.memory_total if host and host.memory_total else memory.total if memory else None
     free = host.memory_available if host and host.memory_available is not None else memory.available if memory else None
     return HostMemory(
-        planned=glance.state.info.planned_host_gb,
+        planned=verdict.planned_host_gb(glance.state),
         allocated=glance.host_gb,
         held=memory.pinned / BYTES_PER_GB if memory and glance.state.alive is not False else None,
         available=None if free is None else free / BYTES_PER_GB,
