@@ -82,6 +82,7 @@ class RunExit:
     oom_killed: bool | None
     at: float
     left: tuple[int, ...] = ()
+    refused: tuple[str, str, str] | None = None  # (message, remedy, failure.kind), of a program that never ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,8 @@ class RunRecord:
     log_inode: int | None = None
     kill_asked: float | None = None  # when somebody last asked to end it, or what was left of it
     at: float | None = None  # when the record was made, by the host's clock like ``started``
+    sglang: str | None = None  # its version, where the launch found it beside the interpreter
+    fate: str = ""  # running, unkept, ended, unstarted, rebooted, zombie, reused, unrecorded, newer: see agent/outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +139,9 @@ class RunWatch:
     source: str = "rss"
     listening: str | None = None
     listener: str | None = None  # who, when foreign: "pid 123 (nginx)"
+    disk_free: int | None = None  # bytes, where the log is
+    log_size: int | None = None  # bytes
+    warnings: tuple[str, ...] = ()  # what its host says of it now: little disk left, its keeper killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +192,18 @@ class Lease:
     mine: bool
     who: str = ""
     since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PrunedRun:
+    """A run that was, or would be, deleted on its host."""
+
+    run: str
+    server: str
+    folder: str
+    bytes: int
+    started: float  # Unix seconds
+    gone: bool  # deleted; False in a dry run, and where it could not be
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from tui.host.api import (
     LinkLost,
     LinkUp,
     LogBytes,
+    PrunedRun,
     RunEnded,
     RunExit,
     RunRecord,
@@ -37,6 +38,7 @@ from tui.host.wording import FINAL
 FIRST_RETRY_SECONDS = 0.5
 LAST_RETRY_SECONDS = 60.0
 LAUNCH_SECONDS = 60.0
+PRUNE_SECONDS = 120.0  # large files take their time to go
 KILL_SECONDS = 120.0  # beyond the grace: unpinning host memory takes tens of seconds
 CHECK_SECONDS = 45.0
 _log = logging.getLogger(__name__)
@@ -184,7 +186,7 @@ class HostLink:
         if kind == "log":
             self._on_log(header, body)
         elif kind == "watch":
-            self._tell(RunWatch(**{**header, "pids": tuple(header["pids"])}))
+            self._tell(RunWatch(**{**header, "pids": tuple(header["pids"]), "warnings": tuple(header["warnings"])}))
         elif kind == "ended":
             self._watched.discard(header["run"])
             self._tell(RunEnded(header["run"], _exit(header["exit"]), header["log_size"]))
@@ -218,6 +220,15 @@ class HostLink:
     async def runs(self, profile: str | None = None, server: str | None = None) -> list[RunRecord]:
         _, body = await self._live().request("runs", profile=profile, server=server)
         return [_record(record) for record in json.loads(body)]
+
+    async def prune(
+        self, profile: str, server: str, *, keep: int | None = None, keep_bytes: float | None = None, dry: bool = False
+    ) -> list[PrunedRun]:
+        """Delete a server's old runs on the host: all but the newest ``keep`` and what is within ``keep_bytes``."""
+        _, body = await self._live().request(
+            "prune", profile=profile, server=server, keep=keep, keep_bytes=keep_bytes, dry=dry, within=PRUNE_SECONDS
+        )
+        return [PrunedRun(**told) for told in json.loads(body)]
 
     async def read(self, run: str, offset: int, size: int) -> bytes:
         """A stretch of a run's log, at most 4 MiB; less at the log's end."""
@@ -357,9 +368,11 @@ def _spec(spec: LaunchSpec) -> dict[str, Any]:
 def _exit(told: Mapping[str, Any] | None) -> RunExit | None:
     if told is None:
         return None
+    refused = told.get("refused")
     return RunExit(
-        told.get("status"), told.get("signal"), told.get("oom_killed"), told["at"], tuple(told.get("left") or ())
-    )
+        told.get("status"), told.get("signal"), told.get("oom_killed"), told["at"], tuple(told.get("left") or ()),
+        (refused["message"], refused["remedy"], refused["failure"]) if refused else None,
+    )  # fmt: skip
 
 
 def _record(told: dict[str, Any]) -> RunRecord:

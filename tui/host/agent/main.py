@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Callable, Mapping
 
-from . import check, discover, frames, kill, launch, memory, procs, subject, web
+from . import check, discover, frames, kill, launch, memory, procs, retention, subject, web
 from .follow import Follower
 from .lease import Leases
 from .loop import Loop, complain, current_trouble, leave, monotonic
@@ -38,6 +38,7 @@ class Service:
             "launch": launch.launch,
             "kill": kill.kill,
             "lease": self._leases.take,
+            "prune": retention.prune,
         }
         self._looks: Mapping[str, Callable[[Request], None]] = {
             "http": web.fetch,

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from .procs import is_alive
+from .requests import Request
 from .runs import Runs
 
 KEEP = 20  # runs of a server, the newest among them
@@ -38,6 +39,25 @@ def surplus(runs: Runs, profile: str, server: str, keep: int = KEEP, keep_bytes:
             found.append({"run": record["run"], "folder": folder, "bytes": taken, "started": record["started"]})
             total -= taken
     return found
+
+
+def prune(request: Request) -> None:
+    """Delete, or with ``dry`` only name, a server's surplus runs."""
+    header = request.header
+    profile, server = str(header["profile"]), str(header["server"])
+    keep, keep_bytes = header.get("keep"), header.get("keep_bytes")
+    found = surplus(
+        request.agent.runs,
+        profile,
+        server,
+        KEEP if keep is None else keep,
+        KEEP_BYTES if keep_bytes is None else keep_bytes,
+    )
+    for run in found:
+        if not header.get("dry"):
+            remove(run["folder"])
+        run.update(server=server, gone=not os.path.lexists(run["folder"]))
+    request.answer(found)
 
 
 def lives(record: dict[str, Any]) -> bool:

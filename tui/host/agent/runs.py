@@ -81,13 +81,13 @@ class Runs:
             "profile": asked.get("profile", ""),
             "server": asked.get("server", ""),
             "pid": process.get("pid"),
-            "started": asked.get("started", 0.0),
+            "started": number(asked.get("started")),
             "boot_id": process.get("boot_id") or asked.get("boot_id"),
-            "argv": asked.get("argv", []),
+            "argv": [str(word) for word in asked.get("argv") or []],
             "log": log,
             "log_size": size,
             "log_inode": inode,
-            "alive": fate in ("running", "unkept"),
+            "alive": self.alive(process),
             "fate": fate,
             "keeper": process.get("keeper") if process.get("boot_id") == self.boot_id else None,
             "exit": ended,
@@ -103,3 +103,8 @@ class Runs:
     def alive(self, process: dict[str, Any]) -> bool:
         """Whether the main process that ``process.json`` describes lives."""
         return process.get("boot_id") == self.boot_id and is_alive(process.get("pid"), process.get("start"))
+
+
+def number(value: Any) -> float:
+    """``value`` as it stands in a file of whatever release."""
+    return float(value) if isinstance(value, (int, float)) else 0.0

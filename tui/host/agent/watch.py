@@ -6,9 +6,9 @@ import os
 import time
 from typing import Any
 
-from . import memory, procs, sockets
+from . import memory, outcome, procs, sockets
 from .connect import Connect
-from .files import read_json
+from .disk import Room
 from .loop import IN, Timer
 from .requests import Agent
 from .subject import Subject
@@ -17,6 +17,7 @@ PERIOD = 0.5  # seconds between two looks at processes and memory
 CALM = 1.0  # the same, while nothing changes
 NOISE = 1 << 20  # bytes of memory that are no change
 AT_LEAST = 1.0  # seconds between two reports, however little has changed
+UNKEPT = "its keeper was killed: nobody will record how it ends"
 POLL = 0.1  # seconds between two looks at a main process that cannot be waited for
 EXIT_PATIENCE = 1.0  # seconds for the keeper to write how it ended
 
@@ -29,6 +30,7 @@ class Watch:
         self._log, self.process, self.port = about.log, about.process, about.port
         self._pidfd = self._open_pidfd()
         self._timer: Timer | None = None
+        self._room = Room(self._log) if self._log else None
         self._last: dict[str, Any] = {}
         self._sent = 0.0
         self._accepts: dict[str, bool] = {}  # by socket inode: did a connect() get through?
@@ -84,10 +86,11 @@ class Watch:
         self._watcher.drop(self.run)
 
     def _exit(self) -> dict[str, Any] | None:
-        return read_json(os.path.join(self._folder, "exit.json")) if self._folder else None
+        return outcome.ended(self._folder) if self._folder else None
 
     def sample(self, found: dict[int, procs.Proc], free: tuple[int, int]) -> bool:
         """Look, and report what has changed, or anyway after a second. True: look again soon."""
+        now = time.monotonic()
         pids = sorted(procs.members(self.process, found))
         listening, listener = self._listening(pids)
         report = {
@@ -102,16 +105,29 @@ class Watch:
             "source": "rss",
             "listening": listening,
             "listener": listener,
+            **self._around(now),
         }
-        now = time.monotonic()
         changed = self._differs(report)
         if now - self._sent >= AT_LEAST - 0.05 or changed:
             self._last, self._sent = report, now
             self._agent.loop.send(report)
         return changed or bool(self.port and listening != "own")  # somebody waits for the socket
 
+    def _around(self, now: float) -> dict[str, Any]:
+        """The room that is left to the log, and what deserves a warning."""
+        warnings = []
+        keeper = self.process.get("keeper")
+        if self._folder and keeper and not procs.is_alive(keeper.get("pid"), keeper.get("start")):
+            warnings.append(UNKEPT)
+        if self._room is None:
+            return {"warnings": warnings}
+        self._room.look(now)
+        if self._room.warning:
+            warnings.append(self._room.warning)
+        return {"disk_free": self._room.free, "log_size": self._room.size, "warnings": warnings}
+
     def _differs(self, report: dict[str, Any]) -> bool:
-        keys = ("alive", "pids", "listening", "listener")
+        keys = ("alive", "pids", "listening", "listener", "warnings")
         grown = abs(report["pinned"] - self._last.get("pinned", 0)) > NOISE
         return grown or any(self._last.get(key) != report[key] for key in keys)
 
