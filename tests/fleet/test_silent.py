@@ -11,11 +11,15 @@ import pytest
 from tests.fleet.rig import DEADLINE, free_port, profile, reach, running
 from tui.fleet import probe
 from tui.fleet.api import Launch
+from tui.fleet.translate import server_info
 from tui.profile.load import loads
 from tui.profile.model import Profile
 from tui.report.json import report
 from tui.sglang import verdict
-from tui.sglang.model import Phase
+from tui.sglang.events import Launched
+from tui.sglang.model import Phase, RunInfo, ServerInfo
+from tui.sglang.reduce import reduce
+from tui.sglang.state import ServerState
 
 KEY = "sk-very-secret"
 # A server of SGLang 0.5.12 without metrics and with a log format of its own; it writes down what it is asked.
@@ -126,3 +130,13 @@ async def test_without_its_key_a_server_is_not_taken_for_dead(tmp_path: Path, mo
 
 def test_http_is_rare() -> None:
     assert probe.PROBE_SECONDS >= 10.0
+
+
+@pytest.mark.parametrize(("version", "planned"), [(None, 300.0), ("0.5.16", 300.0), ("0.5.17", 150.0)])
+def test_what_a_launch_plans_depends_on_its_release(version: str | None, planned: float) -> None:
+    args = {"model-path": "/models/Qwen3-Next-80B", "enable-hierarchical-cache": True, "hicache-size": 150}
+    text = {"name": "p", "servers": {"one": {"host": "local", "python": "python3", "port": 30000, "args": args}}}
+    info = server_info(loads(json.dumps(text)).server("one"), version)
+    assert info.planned_host_gb == planned
+    state = reduce(ServerState(ServerInfo("one")), Launched(1.0, RunInfo("r", 1, 1.0, (), "/log"), (), info))
+    assert state.info == info

@@ -52,8 +52,8 @@ def flag_words(argv: tuple[str, ...]) -> list[str]:
     return grouped
 
 
-def server_info(server: Server) -> ServerInfo:
-    """What of a server's profile is shown and judged by."""
+def server_info(server: Server, version: str | None = None) -> ServerInfo:
+    """What of a server's profile is shown and judged by; what its flags ask for depends on SGLang's ``version``."""
     return ServerInfo(
         name=server.name,
         host=server.host.name,
@@ -65,7 +65,7 @@ def server_info(server: Server) -> ServerInfo:
         ready_by=server.ready_by,
         ready_timeout=server.ready_timeout,
         stall_after=server.stall_after,
-        planned_host_gb=planned_host_gb(server.flags),
+        planned_host_gb=planned_host_gb(server.flags, version),
     )
 
 

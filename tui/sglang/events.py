@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Exit, Failure, MemoryReading, ModelFacts, RunInfo, Sample
+from tui.sglang.model import Exit, Failure, MemoryReading, ModelFacts, RunInfo, Sample, ServerInfo
 from tui.sglang.restarts import Restarts
 
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A run began, or was found running or ended (``run.adopted``): all facts of an earlier run are dropped."""
+    """A run began, or was found running or ended (``run.adopted``): all facts of an earlier run are dropped. ``info``:
+    what the profile says of the server now, where that may have changed."""
 
     at: float
     run: RunInfo
     previous_stages: tuple[tuple[str, float], ...] = ()
+    info: ServerInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,8 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
             http, facts = event.sample or state.http, event.facts or state.http_facts
             return replace(state, http_ready=ready, http=http, http_facts=facts, seen_at=event.at)
         case Launched():
-            return ServerState(
-                state.info, event.run, seen_at=event.at, previous_stages=event.previous_stages, restarts=state.restarts
-            )
+            info, stages = event.info or state.info, event.previous_stages
+            return ServerState(info, event.run, seen_at=event.at, previous_stages=stages, restarts=state.restarts)
         case Refused():
             return ServerState(state.info, refused=event.failure, seen_at=event.at, restarts=state.restarts)
         case Exited():
