@@ -211,10 +211,12 @@ class Supervisor:
             boot_id=record.boot_id,
             utc_offset=hello.utc_offset,
             adopted=adopted,
+            sglang=record.sglang,
         )
         spooled = self._open_log(record) if record.log else None
         self._lived = record.alive
-        self.apply(Launched(self.now, run, self._history.load()))
+        info = self.state.info if self.state.info.stranger else server_info(self.server, record.sglang)
+        self.apply(Launched(self.now, run, self._history.load(), info))
         if record.stop_asked:
             self.apply(StopAsked(record.stop_asked))
         if spooled is not None:
