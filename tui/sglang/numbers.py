@@ -86,11 +86,11 @@ class Numbers:
         return False
 
     def _summary(self, summary: re.Match[str]) -> None:
-        if self.summarized:
-            return
+        if self.summarized and self.max_total_num_tokens != int(summary["tokens"]):
+            return  # of another DP rank; the same once more is a broken line that goes on
+        found = dict(_FIELD.findall(summary["rest"]))
         self.summarized = True
         self.max_total_num_tokens = int(summary["tokens"])
-        found = dict(_FIELD.findall(summary["rest"]))
         if "max_running_requests" in found:
             self.max_running_requests = int(found["max_running_requests"])
         if "context_len" in found:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tui.sglang import diagnosis
@@ -34,6 +34,7 @@ from tui.sglang.stages import (
 )
 from tui.sglang.summary import summary
 from tui.sglang.trace import EMPTY, Trace, observe
+from tui.sglang.wrapped import BREAK, continued, plain, unfinished
 
 BLOCK = 4 << 20  # bytes that a whole log is read in
 
@@ -80,6 +81,7 @@ class LogParser:
     unhealthy: bool = False
     last_raw: bytes = b""
     last_local: float | None = None
+    broken: Line | None = None  # a record whose end may stand on the next line
     judged: tuple[object, ...] = ()  # what ``failure`` was worked out from
     failure: Failure | None = None
 
@@ -104,6 +106,7 @@ class LogParser:
             self.unhealthy,
             self.last_raw,
             self.last_local,
+            self.broken,
             self.judged,
             self.failure,
         )
@@ -226,7 +229,16 @@ class LogParser:
         self.last_raw = line.raw[-4096:] if line.raw.count(b"\r") else line.raw[:4096]
         self.last_local = line.time if line.time is not None else self.last_local
 
+    def _mended(self, line: Line) -> Line:
+        """The whole of a record that was broken into lines, as far as it is there."""
+        if self.broken is not None and not line.prefixed:
+            record = continued(self.broken.message, line.message)
+            line = line if record is None else replace(self.broken, message=record)
+        self.broken = line if line.prefixed and unfinished(line.message) else None
+        return replace(line, message=plain(line.message)) if BREAK in line.message else line
+
     def _record(self, line: Line) -> None:
+        line = self._mended(line)
         message = line.message
         if message.startswith(("server_args=ServerArgs(", "server_args={")):
             self._server_args(line)

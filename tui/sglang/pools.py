@@ -138,7 +138,7 @@ ROWS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Pool]], ...] = tupl
         ),
         (
             rf"Allocating (?P<gb>{_N}) GB host memory for (?P<what>.{{1,80}}?)(?: \((?P<attributes>[^)]{{0,200}})\))?"
-            r"(?:\.|, packed|$)",
+            r"(?:\.$|, packed)",
             _host_other,
         ),
     )
@@ -172,6 +172,10 @@ class RankPools:
 
     def add(self, pool: Pool, *, labelled: bool = True, alone: bool = True) -> None:
         """Take a pool. Not ``alone``: it may be the same pool of another rank, where ranks have no names."""
+        last = self.pools[-1] if self.pools else pool
+        if last.kind == pool.kind == "Mamba" and last.place == pool.place and last.parts.items() < pool.parts.items():
+            self.pools[-1:] = [replace(pool, ranks=last.ranks)]  # the line was broken, and this is the whole of it
+            return
         if not labelled and self.windows is not None and pool.tokens in (None, self.windows):
             pool, self.windows = replace(pool, kind="SWA"), None
         elif not alone:
