@@ -193,6 +193,7 @@ _OTHERS = (
     ("nvidia-container", "Install the NVIDIA container toolkit, and start the container with --gpus all."),
     ("system not yet initialized", "Start the fabric manager on the host: `systemctl status nvidia-fabricmanager`."),
     ("busy or unavailable", "`nvidia-smi` shows who holds the GPU, and whether its compute mode is exclusive."),
+    ("cubin", "Install the kernels beforehand (pip install flashinfer-cubin), or let the host reach that address."),
     ("ECC", "`nvidia-smi -q -d ECC` and `dmesg | grep Xid` name the GPU: take it out of the fleet and reset it."),
     ("NVLink", "`nvidia-smi nvlink -e` and `dmesg | grep Xid` name the link: take the GPU out of the fleet."),
     ("driver on your system", "Upgrade the driver, or install a torch that was built for its CUDA."),

@@ -20,7 +20,7 @@ class Clue:
     explanation: str | None  # None: an exception that no row of the table knows
     weight: int
     frame: str = ""  # the innermost source file of its traceback
-    where: str = ""  # "load" | "host" | "graph" | "run": which part of SGLang its traceback went through
+    where: str = ""  # "load" | "host" | "graph" | "run" | "worker": which part of SGLang its traceback went through
     bare: bool = False  # an exception that nobody announced: the end of its process, or survived
 
 

@@ -28,7 +28,7 @@ DEATHS: tuple[Row, ...] = (
     ),
     # --- it never began
     row(
-        r"^\S{0,200}python[\d.]{0,8}: (?:No module named|Error while finding module specification)|"
+        r"^\S{0,200}python[\d.]{0,8}: (?:No module named |Error while finding module specification for )'?sglang|"
         r"^\S{1,200}: symbol lookup error: ",
         K.IMPORT_ERROR,
         "The Python that was called has no SGLang, or one that does not fit its libraries.",
@@ -136,8 +136,8 @@ DEATHS: tuple[Row, ...] = (
         True,
     ),
     row(
-        r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate|double free|corrupted (?:size|"
-        r"double))\b.{0,24}[:(v]|"
+        r"^(?:free|malloc|realloc|munmap_chunk|malloc_consolidate)\(\): |^double free or corruption|"
+        r"^corrupted (?:size vs|double-)|"
         r"^\*\*\* SIG[A-Z]{3,6} received at time=|"
         r"^F\d{4,8} [\d:.]{8,20} +\d+ \S{1,120}\] ",
         K.CHILD_DIED,

@@ -101,7 +101,7 @@ def _unexplained(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
         return FailureKind.BAD_FLAG_COMBINATION, "SGLang refuses the value of a flag, or a combination of flags."
     if found.weight <= SYMPTOM:
         return FailureKind.CHILD_DIED, "A process of the server died; this line is only its echo."
-    if found.kind is not None and "scheduler" not in found.frame:
+    if found.kind is not None and not found.where and "scheduler" not in found.frame:
         return found.kind, UNEXPLAINED_MAIN
     return FailureKind.SCHEDULER_EXCEPTION, UNEXPLAINED
 

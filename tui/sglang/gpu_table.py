@@ -33,6 +33,11 @@ GPU: tuple[Row, ...] = (
         K.OTHER,
         "A GPU is broken, or refuses work: its hardware or driver says so.",
     ),
+    row(
+        r"Failed to get cubin|cubin.{0,80}(?:download|fetch)",
+        K.OTHER,
+        "Compiled kernels could not be fetched from the network.",
+    ),
     row(r"no kernel image is available", K.OTHER, "The installed kernels were not built for this GPU's architecture."),
     row(
         r"driver version is insufficient|driver on your system is too old|system not yet initialized|"

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from tui.sglang.clue import Clue, better, of_chain, refines
-from tui.sglang.failure_row import SYMPTOM, Place, match
+from tui.sglang.failure_row import FAINT, SYMPTOM, Place, match
 from tui.sglang.failure_table import EXCEPTIONS, LOOSE, NOISE, STARTS, TAILS, WARMUP
 from tui.sglang.model import FailureKind
+from tui.sglang.unwrap import unwrap
 
 LINE_CAP = 16_384  # characters kept of a clue's line
 TEXT_CAP = 2_000  # characters in which words are sought
@@ -67,17 +68,8 @@ _HIT = 28  # an unexplained exception under "… hit an exception"
 _BARE = 24  # one in a bare traceback
 _WARMUP = 20  # one that the warm-up request met
 _LOGGED = 12  # one that was caught and logged
+_HEADLESS = FAINT - 1  # one whose traceback is not in the log
 
-_FOREIGN = re.compile(
-    r"(?:\[rank\d{1,4}\]: |\((?:[^()]{1,80})\) |[\w.-]{1,60} +\| |(?:INFO|WARNING|ERROR|CRITICAL|"
-    r"DEBUG) [\d-]+ [\d:.,]+ \S{1,80}\] |"
-    r"\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)? (?:(?:stdout|stderr) [FP] )?(?:- \S{1,80} - [A-Z]+ - |"
-    r"\[?[A-Z]{4,8}\]? (?:\S{1,80}: )?)?|"
-    r"[A-Z][a-z]{2} [ \d]?\d(?:, \d{4} @)? [\d:.]+\s+|\[[\d /:.,TZ+-]{8,40}\] ?|\*\*(?![* ])|"
-    r"\| [A-Z]{4,8} {1,5}\| [\w.:<>-]{1,80} [|-] |"  # loguru
-    r"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4})?\[\d{1,4},\d{1,6}\]<std(?:out|err)>:|"  # mpirun
-    r"\d{1,4}: (?=\S| {2}))"  # srun -l
-)
 _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(r"^(?P<who>.{0,160}?)" + re.escape(_TRACEBACK))
 # The forward thread of old releases has no handler: nobody ends the server then, yet it serves no more
@@ -94,7 +86,7 @@ _EXCEPTION = re.compile(
 _EXCEPTION_NAME = re.compile(
     r"^Exception$|\w(?:Error|Exception|Exit|Interrupt|Warning|Timeout|Failure|Iteration|OutOfResources|Unsupported)$"
 )
-_FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+')
+_FRAME = re.compile(r'^\s*File "(?P<path>[^"]{1,400})", line \d+, in ')
 _DURING = "During handling of the above exception"
 _DIRECT = "The above exception was the direct cause"
 _PLACES = (
@@ -109,9 +101,10 @@ _PLACES = (
     ),
 )
 _LOOP = re.compile(r", in (?:event_loop|forward_thread|run_batch)")
+_WORKER = re.compile(r"/srt/(?:models|layers|mem_cache|model_executor|speculative|lora)/.{1,200}, in \w")  # no import
 _STDLIB = re.compile(r"/lib/python3\.\d+/(?!(?:site|dist)-packages/)")
 _TRIGGER = re.compile(
-    r"Traceback|rror|xception|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|emory|imeout|dead|died|"
+    r"Traceback|rror|xception|  File \"|atal|sigquit|SIGQUIT|SIGTERM|Killed|killed|oom|OOM|emory|imeout|dead|died|"
     r"crashed|terminate|Segfault|Segmentation|"
     r"Aborted|Bus error|ended|exited|[Ee]xit code|kill_process_tree|ready to roll|Gracefully|Shutting down|"
     r"CUresult|is (?:already )?in use|ailed|annot|an not|nable to|ProcessGroup|Illegal|corrupt|invalid pointer|"
@@ -223,6 +216,7 @@ def _frame_or_exception(trace: Trace, line: LogLine, text: str) -> Trace:
             place = trace.where  # what is called while serving, or while capturing, is still that
         else:
             place = next((name for name, pattern in _PLACES if pattern.search(path)), trace.where)
+            place = place or ("worker" if _WORKER.search(text) else "")
         own = trace.frame if _STDLIB.search(path) else "/".join(path.split("/")[-2:])[:160]
         return replace(trace, frame=own, where=place)
     if text[:1] in " \t" or not _is_exception(text):
@@ -314,6 +308,8 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
         return replace(trace, stopping=True)
     if _OWN_END.match(text):
         return replace(trace, ended_itself=True)
+    if _FRAME.match(message) and not line.prefixed:  # a log that was cut: the head of this traceback is not there
+        return _frame_or_exception(_begin(trace, "", logged=False), line, message)
     return _record(trace, line, text)
 
 
@@ -341,6 +337,8 @@ def _record(trace: Trace, line: LogLine, text: str) -> Trace:
         if row.weight <= SYMPTOM and (trace.stopping or (trace.ended_itself and "Killed" in text)):
             return trace
         return replace(trace, best=better(trace.best, clue), fatal=trace.fatal or row.fatal)
+    if not line.prefixed and _is_exception(text) and not NOISE.search(text):
+        trace = _headless(trace, line, text)
     row = match(text, LOOSE)
     if row is not None and _SURVIVED.search(text) is None:
         clue = Clue(_raw(line), line.number, text, row.kind, row.explanation, row.weight)
@@ -349,19 +347,16 @@ def _record(trace: Trace, line: LogLine, text: str) -> Trace:
     return replace(trace, announced=line.number, announcement=text[:200]) if _announces(line, text) else trace
 
 
+def _headless(trace: Trace, line: LogLine, text: str) -> Trace:
+    """An exception without its traceback, in a log that was cut: little, yet more than that something died."""
+    row = match(text, EXCEPTIONS)
+    kind, explanation = (row.kind, row.explanation) if row else (None, None)
+    return replace(trace, best=better(trace.best, Clue(_raw(line), line.number, text, kind, explanation, _HEADLESS)))
+
+
 def _announces(line: LogLine, text: str) -> bool:
     """Whether a traceback in the next line belongs to this record: somebody caught it and goes on."""
     return _IGNORED_HEADER.search(text) is not None or (line.prefixed and _ANNOUNCES.search(text) is not None)
-
-
-def unwrap(message: str) -> str:
-    """``message`` without foreign prefixes that are left on it (Ray, compose, loggers, log shippers)."""
-    for _ in range(4):
-        found = _FOREIGN.match(message)
-        if found is None or found.end() == 0:
-            break
-        message = message[found.end() :]
-    return message
 
 
 def _raw(line: LogLine) -> str:
