@@ -276,3 +276,18 @@ async def test_a_refused_login_waits_for_the_user(server: Sshd, tmp_path: Path, 
             keys.write_text(allowed)
             assert (await fleet.act(Reconnect("box"))).ok
             assert await fleet.until(lambda: fleet.hosts()[0].phase == "connected", DEADLINE)
+
+
+async def test_a_truncated_log_is_spooled_anew_and_the_old_one_kept(server: Sshd, tmp_path: Path, soon: None) -> None:
+    more = "\nwhile os.fstat(1).st_size: time.sleep(0.01)\nprint('more', flush=True); time.sleep(600)"
+    code = f"import os, time; print({READY.decode().strip()!r}, flush=True){more}"
+    async with running(profile(server, tmp_path, code, box=server.address), tmp_path) as fleet:
+        supervisor = fleet.supervisors["on-box"]
+        assert await fleet.until(lambda: supervisor.state.log.ready, DEADLINE)
+        run, spool = supervisor.state.run, supervisor.log_path
+        assert run and spool
+        os.truncate(run.log, 0)
+        assert await fleet.until(lambda: supervisor.state.log.last_line == "more", DEADLINE)
+        assert supervisor.state.log.ready and supervisor.state.log.lines == 2
+        assert spool.read_bytes() == Path(run.log).read_bytes() == b"more\n"
+        assert spool.with_name(f"{spool.name}.1").read_bytes() == READY

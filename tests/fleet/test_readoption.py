@@ -24,10 +24,13 @@ from tui.fleet.places import Places
 from tui.fleet.supervisor import Supervisor
 from tui.profile.load import loads
 from tui.profile.model import Profile
+from tui.report.json import report
+from tui.report.text import remarks
 from tui.sglang import verdict
 from tui.sglang.facts import read
-from tui.sglang.model import Stage
+from tui.sglang.model import ServerInfo, Stage
 from tui.sglang.parser import LogParser
+from tui.sglang.state import ServerState
 
 STARTUP = b"""[2026-11-30 10:00:00] server_args=ServerArgs(model_path='/models/tiny', tp_size=1)
 [2026-11-30 10:00:05] Init torch distributed begin.
@@ -243,3 +246,17 @@ async def test_a_tail_of_a_program_that_is_gone_is_dropped(tmp_path: Path) -> No
     alive.touch()
     run_spool(tmp_path, "p", "s", "run1")
     assert alive.exists() and not orphan.exists()
+
+
+def test_what_is_not_read_yet_is_said(tmp_path: Path) -> None:
+    reader = LogReader(tmp_path / "a.log")
+    reader.open()
+    reader.feed(0, LOG[:100_000])
+    start = reader.leap(len(LOG))
+    facts = reader.feed(start, LOG[start:])
+    assert facts
+    state = ServerState(ServerInfo("gpu0"), log=facts)
+    words = f"{(start - 100_000) / 1e6:.1f} MB in the middle of its log are still to be read"
+    assert words in str(report(state, 0.0)["warnings"]) and f"gpu0: {words}" in remarks(state, 0.0)
+    whole = reader.feed(100_000, LOG[100_000:])
+    assert whole and not verdict.unread(replace(state, log=whole))

@@ -105,6 +105,8 @@ class LogStream:
                 event = await self._events.get()
                 if isinstance(event, LogBytes):
                     event.handled()
+                    if event.anew:
+                        at = event.offset
                     # what an earlier, broken-off read left in the queue lies elsewhere, or was seen
                     if event.offset <= at < event.offset + len(event.data):
                         yield event.data[at - event.offset :]

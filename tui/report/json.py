@@ -44,7 +44,11 @@ def report(state: ServerState, now: float) -> Report:
         "context_len": facts.context_len,
         **_figures(state, now),
         "lines": log.lines,
-        "warnings": [*pressure.warnings(state, now), *state.notes, *filter(None, [verdict.port_taken(state)])],
+        "warnings": [
+            *pressure.warnings(state, now),
+            *state.notes,
+            *filter(None, [verdict.port_taken(state), verdict.unread(state)]),
+        ],
     }
 
 

@@ -74,7 +74,7 @@ def remarks(state: ServerState, now: float, width: int = WIDTH) -> list[str]:
     failure = verdict.failure(state)
     if failure:
         lines += failure_text(state.info.name, failure, width)
-    for note in state.notes:
+    for note in (*state.notes, *filter(None, [verdict.port_taken(state), verdict.unread(state)])):
         lines += wrapped(f"{state.info.name}: {note}", width)
     return lines
 

@@ -90,6 +90,12 @@ def port_taken(state: ServerState) -> str | None:
     return f"port {state.info.port} is taken by {state.listener}"
 
 
+def unread(state: ServerState) -> str | None:
+    """That the middle of a long log is still to be read: what only it tells is not known."""
+    missing = state.log.missing
+    return f"{missing / 1e6:.1f} MB in the middle of its log are still to be read" if missing else None
+
+
 def stage(state: ServerState) -> Stage | None:
     """The stage of the start-up that the server stands in, or ended in; ``None`` where there is no run."""
     if saved(state):
