@@ -37,7 +37,9 @@ _WRAPPER = re.compile(
     r"(?:\[" + _LEVEL + r"\] |" + _LEVEL + r" )(?:[\w.]{1,120}(?::\d{1,6})?: )?"
     r")"
 )
-_LOGGER = re.compile(_LEVEL + r" [\w./]{1,80}:\d{1,6}: ")  # before SGLang has set up its logging
+_LOGGER = re.compile(  # before SGLang has set up its logging; and how it named ranks before 0.3.2
+    _LEVEL + r" [\w./]{1,80}:\d{1,6}: |\[gpu(?:_id)?=\d{1,4}\] "
+)
 # What SGLang's messages begin with, sought in lines whose format nobody knows
 _HEAD = re.compile(
     r"(?:(?:Decode|Prefill) batch[.,\[ ]|Load weight (?:begin|end)|(?:[\w-]{1,20} )?KV Cache is allocated|"

@@ -52,7 +52,8 @@ _SOME_STAGE = re.compile(
     r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
     r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
     r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM|"
-    r"apture|Pool|gRPC|ReplaySSM|Gloo|\[AR\]|P2P|Fetching|model-0|xperts|onfig|autotune|adix|multi-tok|parent"
+    r"apture|Pool|gRPC|ReplaySSM|Gloo|\[AR\]|P2P|Fetching|model-0|xperts|onfig|autotune|adix|multi-tok|parent|"
+    r"Loaded module|loop started"
 )
 _OWN = re.compile(
     r"sglang|server_args=|(?:Decode|Prefill) batch|ready to roll|Load weight (?:begin|end)|Init torch dist"

@@ -15,7 +15,7 @@ _Rows = tuple[tuple[re.Pattern[str], Stage], ...]
 RANK_ROWS: _Rows = tuple(
     (re.compile(pattern, re.IGNORECASE), stage)
     for pattern, stage in (
-        (r"Init (?:torch distributed|parallel) (?:begin|ends)", _S.DIST_INIT),
+        (r"Init (?:torch distributed|parallel|nccl) (?:begin|ends)", _S.DIST_INIT),
         (r"sglang is using nccl|Custom allreduce is disabled|Init custom all ?reduce", _S.DIST_INIT),
         (r"Load weight begin", _S.LOADING_WEIGHTS),
         (r"Load weight end\. Committed", _S.CUDA_GRAPH),
@@ -55,6 +55,8 @@ MAIN_ROWS: _Rows = tuple(
         (r"server_args=(?:ServerArgs\(|\{)", _S.LAUNCHING),
         (r"Loading (?:model from )?.{0,80}(?:checkpoint shards|safetensors files)", _S.LOADING_WEIGHTS),
         (r"Multi-thread loading .{0,20}shards|Loading MLX model: ", _S.LOADING_WEIGHTS),
+        (r"Loading (?:pipeline modules|required components)|Loaded module \S{1,80} from ", _S.LOADING_WEIGHTS),
+        (r"Worker \d{1,4}: Scheduler loop started|Starting FastAPI server|Processing warmup req", _S.WARMUP),
         (r"INFO: +(?:Started server process|Waiting for application startup|Application startup complete)", _S.WARMUP),
         (r"(?:INFO: +)?Uvicorn running on|Starting embedded Granian|Engine startup timings", _S.WARMUP),
         (r"(?:Start|End) of (?:\w+ ){1,3}warmup|Disaggregation warmup", _S.WARMUP),
