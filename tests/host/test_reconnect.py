@@ -179,3 +179,66 @@ async def test_the_agent_leaves_when_nobody_speaks(tmp_path: Path) -> None:
     async with asyncio.timeout(10):
         assert await channel.read(65536) == b""
     await channel.close()
+
+
+STANDING_STILL = """
+import asyncio, sys
+from tests.host.links import Ear, HostOf, python
+from tui.host.api import LinkUp
+from tui.host.connect import LocalLink
+
+WRITER = "import time\\nfor n in range(100000): print(n, flush=True); time.sleep(0.01)"
+
+async def main():
+    link = LocalLink(HostOf(state_dir=sys.argv[1]), silence=1.0)
+    await link.open()
+    ear = Ear(link)
+    run = await link.launch(python(WRITER))
+    try:
+        await link.follow(run.run)
+        await ear.log_until(run.run, b"\\n50\\n")
+        print(run.log, flush=True)
+        await ear.until(lambda: ear.of(LinkUp))
+        size = len(ear.logs[run.run])
+        await ear.log_of_size(run.run, size + 1000)
+        with open(run.log, "rb") as log:
+            print(log.read().startswith(ear.logs[run.run]), flush=True)
+    finally:
+        await link.kill(run.run, 0)
+        await link.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_client_that_stood_still_goes_on_where_it_was(tmp_path: Path) -> None:
+    """A laptop that slept: its agent has left meanwhile."""
+    import asyncio
+    import sys
+
+    root = Path(__file__).parents[2]
+    client = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", STANDING_STILL, str(tmp_path / "state"), cwd=root, stdout=asyncio.subprocess.PIPE
+    )
+    assert client.stdout
+    try:
+        assert await client.stdout.readline()
+        agent = _agents_of(client.pid)
+        assert len(agent) == 1
+        client.send_signal(signal.SIGSTOP)
+        async with asyncio.timeout(20):
+            while links.is_running(agent[0]):
+                await asyncio.sleep(0.02)
+        client.send_signal(signal.SIGCONT)
+        async with asyncio.timeout(20):
+            assert await client.stdout.readline() == b"True\n"
+        assert await client.wait() == 0
+    finally:
+        if client.returncode is None:
+            client.kill()
+            await client.wait()
+
+
+def _agents_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children]
