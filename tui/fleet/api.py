@@ -12,6 +12,20 @@ from tui.sglang.state import ServerState
 
 
 @dataclass(frozen=True, slots=True)
+class ForwardState:
+    """A server's port on this machine's loopback. ``trouble``: why it could not be opened again after a reconnect."""
+
+    server: str
+    port: int  # on the host
+    local: int
+    trouble: str = ""
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.local}"
+
+
+@dataclass(frozen=True, slots=True)
 class HostState:
     """One host at one moment. ``phase``: idle, connecting, connected, unreachable, refused."""
 
@@ -23,6 +37,7 @@ class HostState:
     retry_at: float | None = None
     memory_total: int | None = None  # bytes, the cgroup's limit where there is one
     memory_available: int | None = None
+    forwards: tuple[ForwardState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +77,23 @@ class Reconnect:
     host: str
 
 
-Action = Launch | Relaunch | Kill | SmokeTest | Reconnect
+@dataclass(frozen=True, slots=True)
+class Discover:
+    """Look for SGLang servers on a host, whoever started them: they become servers of the fleet, marked as found."""
+
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """Bring a server's port to this machine's loopback, or take it away again. ``local``: the port here, else the
+    server's own if it is free, else any."""
+
+    server: str
+    local: int = 0
+
+
+Action = Launch | Relaunch | Kill | SmokeTest | Reconnect | Discover | Forward
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tui.fleet.api import Action, HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
+from tui.fleet.api import Action, Discover, Forward, HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
+from tui.fleet.discovery import discover
+from tui.fleet.forwarding import toggle_forward
 from tui.fleet.hosts import HostWatch
 from tui.fleet.places import Places, default_places
 from tui.fleet.policy import Limits
@@ -19,6 +21,7 @@ from tui.host.api import HostError, Link
 from tui.host.connect import open_link
 from tui.profile.model import Host, Profile, Server
 from tui.sglang.events import Event
+from tui.sglang.model import ServerInfo
 from tui.sglang.state import ServerState
 
 Listener = Callable[[Supervisor, ServerState, Event], None]
@@ -42,6 +45,7 @@ class Fleet:
         restarts: bool = False,
         limits: Limits = _LIMITS,
         link: Callable[[Host], Link] | None = None,
+        hosts: Sequence[Host] = (),
     ) -> None:
         self.profile = profile
         self.read_only = read_only
@@ -52,23 +56,34 @@ class Fleet:
         self._turns: dict[str, Turns] = {}
         self._restarters = Restarters(limits, active=restarts and not read_only)
         self._hosts: dict[str, HostWatch] = {}
+        self._declared: dict[str, Host] = {}
+        self._discovering = asyncio.Lock()
         self.supervisors: dict[str, Supervisor] = {}
-        places = places or default_places()
-        link = link or partial(open_link, read_only=read_only)
+        self._places = places or default_places()
+        self._link = link or partial(open_link, read_only=read_only)
+        for host in hosts:  # also without a server of the profile
+            self._watch(host)
         for server in servers if servers is not None else profile.servers:
-            host = server.host
-            if host.name not in self._hosts:
-                self._hosts[host.name] = HostWatch(
-                    link(host), profile.name, host.ssh, clock=clock, changed=self._host_changed
-                )
-            watch = self._hosts[host.name]
-            turns = self._turns.setdefault(host.name, Turns(host.stagger))
-            supervisor = Supervisor(
-                profile.name, server, watch.link, places, clock=clock, changed=self._server_changed, turns=turns
-            )
+            watch = self._watch(server.host)
+            supervisor = self._supervisor(server, None, watch)
             watch.supervisors.append(supervisor)
             self.supervisors[server.name] = supervisor
             self._restarters.add(supervisor, watch)
+
+    def _watch(self, host: Host) -> HostWatch:
+        """The one watch of a host."""
+        if host.name not in self._hosts:
+            self._declared[host.name] = host
+            self._hosts[host.name] = HostWatch(
+                self._link(host), self.profile.name, host.ssh, clock=self._clock, changed=self._host_changed
+            )
+        return self._hosts[host.name]
+
+    def _supervisor(self, server: Server, info: ServerInfo | None, watch: HostWatch) -> Supervisor:
+        return Supervisor(
+            self.profile.name, server, watch.link, self._places, clock=self._clock, changed=self._server_changed,
+            turns=self._turns.setdefault(server.host.name, Turns(server.host.stagger)), info=info,
+        )  # fmt: skip
 
     def start(self) -> None:
         """Begin to connect; servers that run already are adopted as their hosts answer."""
@@ -122,6 +137,10 @@ class Fleet:
         if isinstance(action, Reconnect):
             self._hosts[action.host].reconnect()
             return Outcome(True, f"{action.host}: trying again")
+        if isinstance(action, Discover):
+            return await self._discover(action.host)
+        if isinstance(action, Forward):
+            return await toggle_forward(self.host_of(action.server), self.supervisors[action.server], action.local)
         if self.read_only and not isinstance(action, SmokeTest):
             return Outcome(False, "read-only: nothing is launched or killed")
         waited = isinstance(action, Kill) and self._restarters.cancel(action.server)  # even if its host is out of reach
@@ -131,6 +150,8 @@ class Fleet:
         except HostError as error:
             return Outcome(False, f"{action.server}: {error}", {"error": error.kind.value})
         supervisor = self.supervisors[action.server]
+        if supervisor.state.info.stranger and isinstance(action, Launch | Relaunch):
+            return Outcome(False, f"{action.server} was found running: this profile has no way to launch it")
         match action:
             case Launch():
                 return await supervisor.launch(hello)
@@ -146,7 +167,13 @@ class Fleet:
             case SmokeTest():
                 return await supervisor.smoke()
 
-    def _server_changed(self, supervisor: Supervisor, before: ServerState, event: Event) -> None:
+    async def _discover(self, host: str) -> Outcome:
+        watch, declared = self._hosts[host], self._declared[host]
+        async with self._discovering:
+            try:
+                self.supervisors, outcome = await discover(watch, declared, self.supervisors, self._supervisor)
+            except HostError as error:
+                return Outcome(False, f"{host}: {error}", {"error": error.kind.value})
         self.version += 1
         return outcome
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from tui.fleet.api import HostState
+from tui.fleet.api import ForwardState, HostState
 from tui.fleet.supervisor import Supervisor
 from tui.host.api import (
+    Forwarded,
     Hello,
     HostError,
     HostErrorKind,
@@ -22,7 +24,9 @@ from tui.host.api import (
     RunWatch,
 )
 from tui.host.wording import FINAL
-from tui.sglang.events import HostBack, HostLost
+from tui.sglang import verdict
+from tui.sglang.events import HostBack, HostLost, Watched
+from tui.sglang.model import Phase
 
 _RESCAN_SECONDS = 10.0  # how soon a run that somebody else launched is noticed
 _FIRST_RETRY_SECONDS = 2.0
@@ -95,6 +99,7 @@ class HostWatch:
                 delay = await self._open(delay)
             if not self.error:
                 await self._scan()
+                await self._look_at_ports()
             self.settled.set()
             await self._pause(delay)
 
@@ -123,6 +128,18 @@ class HostWatch:
         except TimeoutError:
             pass
 
+    async def _look_at_ports(self) -> None:
+        """Who has the ports of servers that do not run: a launch would fail."""
+        absent = [s for s in self.supervisors if verdict.phase(s.state) is Phase.ABSENT and s.server.port]
+        if not absent:
+            return
+        with contextlib.suppress(HostError):
+            taken = await self.link.listeners([s.server.port for s in absent])
+            for supervisor in absent:
+                who = taken.get(supervisor.server.port)
+                if who != supervisor.state.listener and supervisor.state.run is None:
+                    supervisor.apply(Watched(self._clock(), listening="foreign" if who else "none", listener=who))
+
     async def _scan(self) -> None:
         """Adopt the newest run of each server of this host."""
         async with self._scan_lock:
@@ -145,8 +162,17 @@ class HostWatch:
         elif isinstance(event, LinkLost):
             self._retried = not event.final
             self._lost(event.error, event.retry_in)
+        elif isinstance(event, Forwarded):
+            self.show_forwards(tuple(
+                replace(one, trouble=event.trouble) if one.port == event.port else one for one in self.state.forwards
+            ))  # fmt: skip
         else:
             self._deliver(event)
+
+    def show_forwards(self, forwards: tuple[ForwardState, ...]) -> None:
+        """These ports of the host are on this machine now."""
+        self.state = replace(self.state, forwards=forwards)
+        self._changed()
 
     def _deliver(self, event: LogBytes | RunWatch | RunEnded) -> None:
         for supervisor in self.supervisors:

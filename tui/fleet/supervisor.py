@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -62,11 +62,12 @@ class Supervisor:
         clock: Callable[[], float],
         changed: Callable[[Supervisor, ServerState, Event], None],
         turns: Turns | None = None,
+        info: ServerInfo | None = None,
     ) -> None:
         self.profile = profile
         self.server = server
         self.link = link
-        self.state = ServerState(info=server_info(server))
+        self.state = ServerState(info=info or server_info(server))
         self._places = places
         self._clock = clock
         self._changed = changed
@@ -191,6 +192,12 @@ class Supervisor:
         await self._begin(record, hello, adopted=True)
         if record.alive and (others := self._other_arguments(record)):
             self.apply(Noted(self.now, f"runs with other arguments than the profile's: {others}"))
+
+    async def find(self, record: RunRecord, hello: Hello, remarks: Iterable[str]) -> None:
+        """Follow a server that somebody else started."""
+        await self._begin(record, hello, adopted=True)
+        for remark in remarks:
+            self.apply(Noted(self.now, remark))
 
     def _other_arguments(self, record: RunRecord) -> str:
         if record.digest and record.digest == self.server.digest():

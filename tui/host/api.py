@@ -170,7 +170,36 @@ class LinkUp:
     hello: Hello
 
 
-LinkEvent = LogBytes | RunWatch | RunEnded | LinkLost | LinkUp
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """After a reconnect a forwarded port listens on this machine again, or cannot: ``trouble``."""
+
+    port: int  # of the host
+    local: int
+    trouble: str = ""
+
+
+LinkEvent = LogBytes | RunWatch | RunEnded | LinkLost | LinkUp | Forwarded
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An SGLang server that was found on a host, whoever started it. ``record.run`` names it for ``follow``, ``watch``
+    and ``kill``; of a run of this user's own it is that run's record, else ``record.profile`` is empty and
+    ``record.log`` too where there is no file to follow (``output`` says why)."""
+
+    record: RunRecord
+    kind: str  # server | program (one with an engine inside) | orphans (what a dead main process left)
+    owner: str
+    cwd: str | None = None
+    gpus: str | None = None  # CUDA_VISIBLE_DEVICES
+    container: str | None = None  # "docker 0123456789ab"
+    job: str | None = None  # "slurm job 77", "systemd unit NAME.service": who may start it again
+    elsewhere: str | None = None  # the run that hcs-tui of another user or state folder calls it
+    own_network: bool = False  # its ports are not the host's
+    output: str = ""  # "goes to a terminal (/dev/pts/3)"
+    processes: int = 1
+    unreadable: bool = False  # its command line could not be read in time
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,3 +306,15 @@ class Link(Protocol):
 
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
         """Preflight on the host: (check, pass|warn|fail, found, advice)."""
+
+    async def discover(self) -> list[Found]:
+        """All SGLang servers on the host, whoever started them."""
+
+    async def listeners(self, ports: Sequence[int]) -> Mapping[int, str]:
+        """Who listens on those of ``ports`` that are taken: ``pid 123 (nginx)``."""
+
+    async def forward(self, port: int, *, address: str = "127.0.0.1", local: int = 0) -> int:
+        """Bring ``address:port`` of the host to this machine's loopback, as port ``local`` (0: any free one), until
+        ``unforward``; survives reconnects. The local port, which every user of this machine can reach."""
+
+    def unforward(self, port: int) -> None: ...

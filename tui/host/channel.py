@@ -8,6 +8,9 @@ import os
 import signal
 from typing import Protocol
 
+from tui.host.api import HostError, HostErrorKind
+from tui.host.forward import Listener
+
 LAST_WORDS = 4096  # bytes of stderr kept for error messages
 
 
@@ -22,6 +25,9 @@ class Channel(Protocol):
 
     def last_words(self) -> str:
         """What the other side wrote to stderr, its end."""
+
+    async def forward(self, address: str, port: int, local: int) -> Listener:
+        """Let ``local`` of this machine's loopback lead to ``address:port`` of the host. Raises ``HostError``."""
 
 
 class Tail:
@@ -88,3 +94,6 @@ class PipeChannel:
 
     def last_words(self) -> str:
         return str(self._tail)
+
+    async def forward(self, address: str, port: int, local: int) -> Listener:
+        raise HostError(HostErrorKind.REFUSED, f"The host is this machine: port {port} is here already.")

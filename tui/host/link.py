@@ -13,6 +13,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from tui.host.api import (
+    Found,
     Hello,
     HostError,
     HostErrorKind,
@@ -32,6 +33,7 @@ from tui.host.api import (
 )
 from tui.host.awake import SleepWatch
 from tui.host.channel import Channel
+from tui.host.forward import Forwards
 from tui.host.session import Frame, Session
 from tui.host.wording import FINAL
 
@@ -41,6 +43,7 @@ LAUNCH_SECONDS = 60.0
 PRUNE_SECONDS = 120.0  # large files take their time to go
 KILL_SECONDS = 120.0  # beyond the grace: unpinning host memory takes tens of seconds
 CHECK_SECONDS = 45.0
+DISCOVER_SECONDS = 30.0
 _log = logging.getLogger(__name__)
 
 
@@ -48,6 +51,7 @@ _log = logging.getLogger(__name__)
 class _Stream:
     """A log that is wanted, or a stretch of it up to ``end``: where it goes on after a reconnect."""
 
+    run: str
     number: int
     offset: int
     inode: int | None
@@ -78,6 +82,7 @@ class HostLink:
         self._numbers = itertools.count(1)
         self._streams: dict[int, _Stream] = {}
         self._watched: set[str] = set()
+        self._forwards = Forwards(self._tell)
 
     # connection
 
@@ -120,6 +125,7 @@ class HostLink:
         for run in list(self._watched):
             with contextlib.suppress(HostError):
                 await session.request("watch", run=run)
+        await self._forwards.resume(session)
 
     def _on_lost(self, session: Session, error: HostError) -> None:
         if session is not self._session or self._closed:
@@ -158,6 +164,7 @@ class HostLink:
             self._retry.cancel()
             await asyncio.gather(self._retry, return_exceptions=True)
             self._retry = None
+        self._forwards.close()
         session, self._session = self._session, None
         if session is not None:
             await session.close()

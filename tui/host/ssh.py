@@ -16,12 +16,14 @@ import asyncssh
 from tui.host import hostkeys, wording
 from tui.host.api import HostError, HostErrorKind
 from tui.host.channel import Tail
+from tui.host.forward import LOOPBACK
 from tui.host.proxy import Proxy
 from tui.host.source import command
 from tui.host.target import HostConfig, Target, parse_target
 
 KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 5, 3
 MAX_JUMPS = 8
+FORWARD_SECONDS = 10.0
 AT_ONCE = 4  # connections being set up to one address; sshd drops the eleventh (MaxStartups)
 
 logging.getLogger("asyncssh").addHandler(logging.NullHandler())  # else its warnings end on the user's screen
@@ -91,6 +93,28 @@ class SshChannel:
 
     def last_words(self) -> str:
         return str(self._tail)
+
+    async def forward(self, address: str, port: int, local: int) -> asyncssh.SSHListener:
+        """Listen here for connections that lead there; first see whether sshd lets any through."""
+        connection = self._connections[-1]
+        try:
+            async with asyncio.timeout(FORWARD_SECONDS):
+                _, writer = await connection.open_connection(address, port, encoding=None)
+                writer.close()
+        except asyncssh.ChannelOpenError as error:
+            if error.code == asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED:
+                raise HostError(
+                    HostErrorKind.REFUSED,
+                    f"sshd of {self._host} forbids forwarding.",
+                    "It is AllowTcpForwarding there.",
+                ) from error  # of any other: nothing listens there yet
+        except (TimeoutError, OSError, asyncssh.Error) as error:
+            raise HostError(HostErrorKind.UNREACHABLE, f"{self._host} does not answer: {error}.") from error
+        try:
+            return await connection.forward_local_port(LOOPBACK, local, address, port)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise HostError(HostErrorKind.CONFIG, f"Port {local} of this machine cannot be used: {why}.") from error
 
 
 async def open_ssh(config: HostConfig, mark: str) -> SshChannel:

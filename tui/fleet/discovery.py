@@ -1,0 +1,168 @@
+"""Servers that somebody else started, as servers of the fleet: followed and watched like its own, ended on request,
+never launched."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from tui.fleet.api import Outcome
+from tui.fleet.hosts import HostWatch
+from tui.fleet.supervisor import Supervisor
+from tui.fleet.translate import server_info
+from tui.host.api import Found, HostError
+from tui.profile.model import Host, Server
+from tui.sglang.mask import mask_text
+from tui.sglang.model import ServerInfo, Stranger
+
+Flags = Mapping[str, object]
+Make = Callable[[Server, ServerInfo, HostWatch], Supervisor]
+
+
+async def discover(watch: HostWatch, host: Host, known: dict[str, Supervisor], make: Make) -> tuple[
+    dict[str, Supervisor], Outcome
+]:  # fmt: skip
+    """Look for servers on a connected host. Returned are the fleet's ``known`` servers with those that were found, and
+    without those that were found earlier and have ended."""
+    hello = await watch.require()
+    found = await watch.link.discover()
+    kept = {name: s for name, s in known.items() if not (s in watch.supervisors and _is_over(s))}
+    for name in known.keys() - kept.keys():
+        known[name].close()
+        watch.supervisors.remove(known[name])
+    names = []
+    for one in found:
+        if any(_is_it(supervisor, one, watch) for supervisor in kept.values()):
+            continue
+        server, info = described(one, host, kept)
+        supervisor = kept[server.name] = make(server, info, watch)
+        watch.supervisors.append(supervisor)
+        names.append(server.name)
+        try:
+            await supervisor.find(one.record, hello, remarks(one, server))
+        except HostError as error:
+            return kept, Outcome(False, f"{server.name}: {error}", {"error": error.kind.value})
+    return kept, _outcome(watch.link.name, len(found), names)
+
+
+def _outcome(host: str, found: int, names: list[str]) -> Outcome:
+    if names:
+        what = f"{host}: found {', '.join(names)}"
+    elif found:
+        what = f"{host}: no SGLang server but those shown"
+    else:
+        what = f"{host}: no SGLang server runs there"
+    return Outcome(True, what, {"found": names})
+
+
+def _is_over(supervisor: Supervisor) -> bool:
+    return supervisor.state.info.stranger is not None and not supervisor.running
+
+
+def _is_it(supervisor: Supervisor, one: Found, watch: HostWatch) -> bool:
+    if supervisor not in watch.supervisors:
+        return False
+    asked = (supervisor.profile, supervisor.server.name) == (one.record.profile, one.record.server)
+    return supervisor.follows(one.record.run) or (asked and supervisor.state.info.stranger is None)
+
+
+def described(one: Found, host: Host, taken: Iterable[str] = ()) -> tuple[Server, ServerInfo]:
+    """A found server in the words of a profile, and what is shown of it."""
+    record = one.record
+    name = f"{host.name}:{record.port}" if record.port else f"{host.name}:pid{record.pid}"
+    if name in taken:
+        name = f"{name}:{record.pid}"
+    bare = Server(name=name, host=host, port=record.port or 0, command=record.argv)
+    flags = bare.flags
+    server = bare.model_copy(update={"gpus": gpus(one.gpus, flags), "cwd": one.cwd})
+    command = mask_text(shlex.join(record.argv))
+    stranger = Stranger(one.owner, command, one.kind, one.container, one.job, one.output, _run_of_ours(one))
+    told = server_info(server)
+    info = ServerInfo(
+        name=name,
+        host=host.name,
+        port=record.port,
+        url=_url(flags, record.port),
+        model=server.model or _positional(record.argv),
+        gpus=server.gpus,
+        log=record.log or None,
+        ready_timeout=math.inf if _number(flags, "node-rank") else told.ready_timeout,
+        stall_after=math.inf if _number(flags, "node-rank") else told.stall_after,
+        planned_host_gb=told.planned_host_gb,
+        stranger=stranger,
+    )
+    return server, info
+
+
+def _run_of_ours(one: Found) -> str | None:
+    if one.record.profile:
+        return f"{one.record.profile}/{one.record.server}"
+    return "another user or state folder" if one.elsewhere else None
+
+
+def _url(flags: Flags, port: int | None) -> str | None:
+    address = flags.get("host")
+    if port is None:
+        return None
+    if not isinstance(address, str) or address in ("0.0.0.0", "::", ""):
+        address = "127.0.0.1"
+    return f"http://[{address}]:{port}" if ":" in address else f"http://{address}:{port}"
+
+
+def _positional(argv: tuple[str, ...]) -> str | None:
+    """``sglang serve MODEL``."""
+    words = list(argv)
+    at = words.index("serve") + 1 if "serve" in words else len(words)
+    return words[at] if at < len(words) and not words[at].startswith("-") else None
+
+
+def gpus(visible: str | None, flags: Flags) -> tuple[int, ...]:
+    """The GPUs that a server uses on its host: as many as its ranks there, among the visible ones; none where these
+    are told by other than numbers."""
+    count = 1
+    for names in (("tensor-parallel-size", "tp-size", "tp"), ("pipeline-parallel-size", "pp-size", "pp")):
+        count *= next((n for n in (_number(flags, name) for name in names) if n), 1)
+    replicas = next((n for n in (_number(flags, name) for name in ("data-parallel-size", "dp-size", "dp")) if n), 1)
+    if not flags.get("enable-dp-attention"):
+        count *= replicas
+    count = max(1, count // (_number(flags, "nnodes") or 1))
+    base, step = _number(flags, "base-gpu-id"), _number(flags, "gpu-id-step") or 1
+    wanted = [base + n * step for n in range(count)]
+    if visible is None:
+        return tuple(wanted)
+    shown = visible.split(",")
+    if not all(part.strip().isdigit() for part in shown):
+        return ()
+    return tuple(int(shown[n]) for n in wanted if n < len(shown))
+
+
+def _number(flags: Flags, name: str) -> int:
+    value = flags.get(name)
+    return int(value) if isinstance(value, str | int) and str(value).isdigit() else 0
+
+
+def remarks(one: Found, server: Server) -> Iterator[str]:
+    """What is worth saying of a found server, the weightiest last."""
+    if one.kind == "program":
+        yield "a program with SGLang inside"
+    if rank := _number(server.flags, "node-rank"):
+        yield f"node {rank} of a server on {_number(server.flags, 'nnodes') or 'several'} hosts: node 0 answers for it"
+    if one.unreadable:
+        yield "its command line cannot be read now: it may be pinning memory"
+    if one.elsewhere:
+        yield f"launched by hcs-tui of another user or state folder: run {one.elsewhere}"
+    if one.record.profile:
+        yield f"launched by hcs-tui: server {one.record.server} of profile {one.record.profile}"
+    if one.job:
+        yield f"belongs to {one.job}" + (", which may start it again" if one.job.startswith("systemd") else "")
+    if one.own_network:
+        yield "its port is not the host's: it has a network of its own"
+    if one.output and not one.record.log:
+        yield f"what it prints {one.output}: only HTTP tells how it is"
+    elif one.output:
+        yield f"its log {one.output}: followed through the process"
+    if one.container:
+        yield f"runs in a container ({one.container}), which this program cannot end"
+    if one.kind == "orphans":
+        yield f"its main process is gone: {one.processes} left of it may hold GPU memory"

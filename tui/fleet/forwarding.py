@@ -1,0 +1,42 @@
+"""A server's port on this machine's loopback: opened and taken away."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from tui.fleet.api import ForwardState, Outcome
+from tui.fleet.hosts import HostWatch
+from tui.fleet.supervisor import Supervisor
+from tui.host.api import HostError, HostErrorKind
+
+WARNING = "every user of this machine can reach it"
+
+
+async def toggle_forward(watch: HostWatch, supervisor: Supervisor, local: int = 0) -> Outcome:
+    """Forward the server's port, or end that. ``local`` 0: the same port here if it is free, else any."""
+    info = supervisor.state.info
+    if info.port is None or info.url is None:
+        return Outcome(False, f"{info.name}: which port it listens on is not known")
+    if watch.state.address == "local":
+        return Outcome(True, f"{info.name} is on this machine already: {info.url}", {"url": info.url, "local": True})
+    if any(one.server == info.name for one in watch.state.forwards):
+        watch.link.unforward(info.port)
+        watch.show_forwards(tuple(one for one in watch.state.forwards if one.server != info.name))
+        return Outcome(True, f"{info.name}: its port is no longer on this machine", {"url": None})
+    try:
+        await watch.require()
+        port = await _open(watch, info.port, urlsplit(info.url).hostname or "127.0.0.1", local)
+    except HostError as error:
+        return Outcome(False, f"{info.name}: {error}", {"error": error.kind.value})
+    forward = ForwardState(info.name, info.port, port)
+    watch.show_forwards((*watch.state.forwards, forward))
+    return Outcome(True, f"{forward.url} leads to {info.name} on {watch.link.name}; {WARNING}", {"url": forward.url})
+
+
+async def _open(watch: HostWatch, port: int, address: str, local: int) -> int:
+    try:
+        return await watch.link.forward(port, address=address, local=local or port)
+    except HostError as error:
+        if local or error.kind is not HostErrorKind.CONFIG:
+            raise
+        return await watch.link.forward(port, address=address)
