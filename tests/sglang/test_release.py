@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.sglang.wordings import difference, words
 from tui.sglang import verdict
 from tui.sglang.events import HttpRead, Launched, LogRead
 from tui.sglang.facts import read
@@ -72,3 +73,32 @@ def test_advice_counts_the_pools_as_this_release_does(last: str, sizes: str) -> 
     failure = read([("\n".join(lines) + "\n").encode()]).failure
     assert failure is not None
     assert f"this SGLang ({last}) takes --hicache-size {sizes}" in failure.advice[0]
+
+
+def test_what_two_releases_say_differently(tmp_path: Path) -> None:
+    old = 'class ServerArgs:\n    port: int\nlogger.info(f"Load weight begin. avail mem={x:.2f} GB")\n'
+    new = """\
+class ServerArgs:
+    port: int
+    enable_new: bool
+logger.info(f"Loading weights. avail={x:.2f} GB")
+name = "sglang:new_total"
+message += f", #new-req: {x}"
+@app.get("/new")
+def f():
+    raise ValueError(f"no {x} left")
+"""
+    for name, source in (("old", old), ("new", new)):
+        folder = tmp_path / name / "sglang/srt"
+        folder.mkdir(parents=True)
+        (folder / "server_args.py").write_text(source)
+    told = [line.rpartition("    ")[0] for line in difference(words(tmp_path / "old"), words(tmp_path / "new"))]
+    assert told == [
+        "+ error  no {} left",
+        "+ flag   enable_new",
+        "- log    Load weight begin. avail mem={} GB",
+        "+ log    Loading weights. avail={} GB",
+        "+ metric sglang:new_total",
+        "+ part   , #new-req: {}",
+        "+ path   /new",
+    ]
