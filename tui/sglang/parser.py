@@ -245,6 +245,8 @@ class LogParser:
             self._server_args(line)
         elif message.startswith("Ignore "):
             return
+        elif message.startswith("Scheduler hit an exception"):
+            self.stages.failed(line.ranks, line.time)
         if not self.recognized and _OWN.search(line.raw[:2000].decode("latin-1")):
             self.recognized = True
         if self.numbers.take(line.ranks, message):

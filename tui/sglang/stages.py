@@ -167,6 +167,7 @@ class Stages:
     spans_: dict[Stage, StageSpan] = field(default_factory=dict)
     current: Stage | None = None
     since: float | None = None
+    over: bool = False  # a rank has failed
     told: bool = False  # a rank told one by a line of its own, not the main process or a progress bar
 
     def copy(self) -> Stages:
@@ -179,6 +180,7 @@ class Stages:
             dict(self.spans_),
             self.current,
             self.since,
+            self.over,
             self.told,
         )
 
@@ -197,7 +199,7 @@ class Stages:
     @property
     def missing(self) -> tuple[str, ...]:
         """The ranks that the others wait for: behind the furthest, or expected and not heard of."""
-        if self.main in (Stage.WARMUP, Stage.READY) or not any(self.places):
+        if self.over or self.main in (Stage.WARMUP, Stage.READY) or not any(self.places):
             return ()
         stands = {rank: self._stands(place).position for rank, place in self.places.items()}
         top = max(stands.values())
@@ -212,7 +214,7 @@ class Stages:
         return place
 
     def rank_reached(self, rank: str, stage: Stage, time: float | None) -> None:
-        if not rank and any(self.places):
+        if self.over or (not rank and any(self.places)):
             return  # the main process of a server whose ranks have names
         self.told = True
         if rank and "" in self.places:
@@ -231,8 +233,15 @@ class Stages:
         """A stage that rank 0 alone tells: all ranks that come to where it stands are in it."""
         if rank not in self.places:
             self.rank_reached(rank, stage, time)
-        elif _ORDER[stage] > _ORDER[self.places[rank].stage]:
+        elif not self.over and _ORDER[stage] > _ORDER[self.places[rank].stage]:
             self.leader = (self.places[rank].position, stage)
+            self._moved(time)
+
+    def failed(self, rank: str, time: float | None) -> None:
+        """A rank failed where it stands: that is how far the start came, and what others still reach is no progress."""
+        place = self.places.get(rank)
+        if place is not None and self.main not in (Stage.WARMUP, Stage.READY) and not self.over:
+            self.over, self.places = True, {rank: place}
             self._moved(time)
 
     def main_reached(self, stage: Stage, time: float | None) -> None:
