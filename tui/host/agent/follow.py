@@ -118,7 +118,7 @@ class Follower:
         file has no such bytes (any more)."""
         self.unfollow(number)
         stream = Stream(number, path, inode, start, end, held)
-        if not stream.reopen() or stream.offset != start or stream.size() < end:
+        if not stream.reopen() or inode not in (None, stream.inode) or stream.size() < end:
             stream.close()
             return False
         stream.due, stream.urgency = NEVER, min(max(urgency, LIVE), MIDDLE)
