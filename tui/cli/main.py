@@ -23,6 +23,8 @@ COMMANDS = {  # name → the module that has it as ``command``, and its line in 
     "status": ("tui.cli.status", "What each server does now."),
     "logs": ("tui.cli.logs", "A server's log, from its first line on."),
     "check": ("tui.cli.check", "Validate a profile; then preflight on its hosts."),
+    "discover": ("tui.cli.discover", "SGLang servers that already run on hosts, whoever started them."),
+    "forward": ("tui.cli.forward", "A server's port on this machine's loopback, until interrupted."),
     "import": ("tui.cli.importing", "A launch line or script as a profile."),
     "parse": ("tui.cli.parse", "Read any SGLang log: stage, caches, throughput, failure and advice."),
     "replay": ("tui.cli.replay", "The dashboard over saved logs."),

@@ -12,7 +12,9 @@ from tui.fleet.hosts import HostWatch
 from tui.fleet.supervisor import Supervisor
 from tui.fleet.translate import server_info
 from tui.host.api import Found, HostError
+from tui.host.target import parse_target
 from tui.profile.model import Host, Server
+from tui.profile.shell import Remote, SimpleCommand
 from tui.sglang.mask import mask_text
 from tui.sglang.model import ServerInfo, Stranger
 
@@ -75,7 +77,9 @@ def described(one: Found, host: Host, taken: Iterable[str] = ()) -> tuple[Server
         name = f"{name}:{record.pid}"
     bare = Server(name=name, host=host, port=record.port or 0, command=record.argv)
     flags = bare.flags
-    server = bare.model_copy(update={"gpus": gpus(one.gpus, flags), "cwd": one.cwd})
+    env = {"CUDA_VISIBLE_DEVICES": one.gpus} if one.gpus else {}
+    log = record.log if record.log and not one.output else None
+    server = bare.model_copy(update={"gpus": gpus(one.gpus, flags), "cwd": one.cwd, "env": env, "log": log})
     command = mask_text(shlex.join(record.argv))
     stranger = Stranger(one.owner, command, one.kind, one.container, one.job, one.output, _run_of_ours(one))
     told = server_info(server)
@@ -93,6 +97,27 @@ def described(one: Found, host: Host, taken: Iterable[str] = ()) -> tuple[Server
         stranger=stranger,
     )
     return server, info
+
+
+def host_called(text: str, taken: Iterable[str] = ()) -> Host:
+    """A host of no profile, by its SSH address. Raises ``HostError`` for a text that is none."""
+    name = "local" if text == "local" else parse_target(text).host
+    return Host(name=text if name in taken else name, ssh=text)
+
+
+def as_commands(supervisors: Iterable[Supervisor]) -> tuple[list[SimpleCommand], list[str]]:
+    """Found servers as the commands that would launch them again, and why the others cannot be told so."""
+    commands, left_out = [], []
+    for supervisor in supervisors:
+        server, stranger = supervisor.server, supervisor.state.info.stranger
+        if stranger is None or stranger.kind != "server" or stranger.container:
+            where = f"runs in a container ({stranger.container})" if stranger and stranger.container else ""
+            left_out.append(f"{server.name} {where or 'is no launch of a server, but a program around it or a rest'}")
+            continue
+        remote = None if server.host.is_local else Remote(server.host.ssh)
+        env = {name: value for name, value in server.env.items() if isinstance(value, str)}
+        commands.append(SimpleCommand(server.command or (), env, server.cwd, server.log, (), remote))
+    return commands, left_out
 
 
 def _run_of_ours(one: Found) -> str | None:

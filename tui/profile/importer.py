@@ -57,6 +57,12 @@ def import_script(text: str) -> tuple[str, list[str]]:
     return _profile(found), list(dict.fromkeys(note for one in found for note in _notes(one)))
 
 
+def profile_text(found: Iterable[SimpleCommand], name: str = "imported") -> tuple[str, list[str]]:
+    """Launches of SGLang as a profile's text, and notes for the person; what launches none is left out."""
+    launches = [imported for command in found if (imported := _imported(command))]
+    return _profile(launches, name), list(dict.fromkeys(note for one in launches for note in _notes(one)))
+
+
 def _imported(command: SimpleCommand) -> Imported | None:
     start = _launch(command.words)
     if start is None:
@@ -148,10 +154,10 @@ def _notes(one: Imported) -> list[str]:
     return notes + [f"!secret {name}: export {name} where you launch from" for name in secrets]
 
 
-def _profile(found: list[Imported]) -> str:
+def _profile(found: list[Imported], name: str = "imported") -> str:
     remotes = list(dict.fromkeys(one.remote for one in found if one.remote))
     names = {remote: _host_name(remote, index) for index, remote in enumerate(remotes)}
-    document = CommentedMap({"name": "imported"})
+    document = CommentedMap({"name": name})
     if remotes:
         document["hosts"] = CommentedMap({names[remote]: _host(remote) for remote in remotes})
     servers = CommentedMap()
