@@ -189,7 +189,7 @@ class RankPools:
     def _named(self, pool: Pool) -> Pool:
         told = {known.kind for known in self.pools if known.place == pool.place}
         if pool.place == "device":
-            drafts = {"KV": "draft", "SWA": "draft SWA"} if self.pool_ends else {}
+            drafts = {"KV": "draft", "SWA": "draft SWA"} if self.pool_ends and told else {}
             return replace(pool, kind=drafts.get(pool.kind, pool.kind))
         if pool.kind != "KV" or "KV" not in told:
             return pool
