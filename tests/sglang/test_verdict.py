@@ -22,7 +22,7 @@ from tui.sglang.events import (
     Watched,
 )
 from tui.sglang.facts import read
-from tui.sglang.model import Exit, Failure, FailureKind, MemoryReading, Phase, RunInfo, ServerInfo, Stage
+from tui.sglang.model import Exit, Failure, FailureKind, MemoryReading, Phase, RunInfo, Sample, ServerInfo, Stage
 from tui.sglang.reduce import marks, reduce
 from tui.sglang.state import ServerState
 
@@ -218,3 +218,62 @@ def test_the_kernel_count_of_oom_kills_decides_what_minus_nine_means() -> None:
     denied = verdict.failure(after(LAUNCHED, ALIVE, died, Exited(T, Exit(1, None, False))))
     assert counted is not None and counted.kind is FailureKind.OS_OOM_KILLED and counted.line_number == 1
     assert denied is not None and denied.kind is FailureKind.CHILD_DIED and "no OOM kill" in denied.explanation
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("Init torch distributed begin.", "in dist init; ranks wait for each other"),
+        ("Load weight begin. avail mem=78.41 GB", "in loading weights; the disk or network"),
+        (
+            "Capture cuda graph begin. This can take up to several minutes. avail mem=9.74 GB",
+            "in cuda graph; kernels are",
+        ),
+        (
+            "Allocating 150.00 GB host memory for hierarchical KV cache.",
+            "in host cache; memory is pinned, or a rank was",
+        ),
+        ("Registering 0 cuda graph addresses", "its error stays hidden"),
+        ("[c10d] The client socket has failed to connect to [gpu7]:5000 (errno: 111).", "gpu7 does not answer"),
+    ],
+)
+def test_a_silent_start_says_what_it_waits_for(line: str, words: str) -> None:
+    state = after(LAUNCHED, ALIVE, log(line))
+    assert not marks(state, T + 299).stalled
+    assert words in marks(state, T + 400).stall_reason
+
+
+def test_a_silent_stage_is_held_against_the_last_time() -> None:
+    known = replace(LAUNCHED, previous_stages=(("loading_weights", 41.0),))
+    assert "in loading weights (last time 41 s)" in marks(after(known, ALIVE, LOADING), T + 400).stall_reason
+
+
+_FULL = "Decode batch, #running-req: 8, #token: 9, token usage: 0.99, gen throughput (token/s): 80.00, #queue-req: {}"
+
+
+def test_a_server_that_prints_no_batch_while_requests_wait() -> None:
+    ready = (LAUNCHED, ALIVE, OWN, READY)
+    waits, idle = (after(*ready, log(_FULL.format(queued))) for queued in (12, 0))
+    assert not marks(waits, T + 100).stalled and not marks(idle, T + 999).stalled
+    assert "12 requests queue, and no batch was printed for 3 min 17 s" in marks(waits, T + 200).stall_reason
+    # what the server itself answers counts more: it is idle, or works on requests that give no tokens
+    assert not marks(reduce(waits, HttpRead(T + 195, sample=Sample(T + 195, running=0, queued=0))), T + 200).stalled
+    busy = reduce(idle, HttpRead(T + 195, sample=Sample(T + 195, running=3, queued=0)))
+    assert "3 requests run, and no batch" in marks(busy, T + 200).stall_reason
+    assert not marks(busy, T + 300).stalled  # the answer is too old to tell of now
+
+
+def test_a_heartbeat_that_stands_still() -> None:
+    check = (
+        "[2026-07-30 13:4{0}:03] Health check failed. Server couldn't get a response from detokenizer for last 20 "
+        "seconds. tic start time: 13:39:43. last_heartbeat time: 13:39:{1}\n"
+    )
+    start = "[2026-07-30 13:35:03] The server is fired up and ready to roll!\n"
+
+    def reason(*beats: int) -> str:
+        text = start + "".join(check.format(n, beat) for n, beat in enumerate(beats))
+        return marks(after(LAUNCHED, ALIVE, OWN, LogRead(T + 300, read([text.encode()]))), T + 301).stall_reason
+
+    assert reason() == ""
+    assert "hung, or busy" in reason(41) == reason(41, 42)
+    assert "stands still since 13:39:42: it hangs" in reason(41, 42, 42)

@@ -56,7 +56,7 @@ def command(log: str, as_json: bool) -> Exit:
         from tui.sglang.safe import safe
 
         click.echo(safe(server_text(state, at)))
-    if not (state.log.recognized or state.log.failure):
+    if not (state.log.recognized or state.log.stage or state.log.failure):
         narrate(f"{log}: nothing in it is told by SGLang")
     return CODES.get(verdict.phase(state), Exit.UNDECIDED)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tui.report.text import WIDTH, remarks, state_word, table, wrapped
 from tui.report.units import GIB_IN_GB, number, percent, span
-from tui.sglang import pressure, verdict
+from tui.sglang import pressure, stall, verdict
 from tui.sglang.model import Phase, Pool
 from tui.sglang.state import ServerState
 
@@ -28,7 +28,17 @@ def _head(state: ServerState, width: int) -> list[str]:
     lines = [f"{info.name}: {_outcome(state)}", *wrapped(", ".join(fact for fact in facts if fact), width, "  ")]
     if log.missing_ranks:
         lines += wrapped(f"everybody waits for {', '.join(log.missing_ranks)}", width, "  ")
+    if verdict.saved(state):
+        lines += wrapped(_no_outcome(state), width, "  ")
     return lines
+
+
+def _no_outcome(state: ServerState) -> str:
+    """What a saved log that just ends may mean: it tells no failure, and no progress either."""
+    phase = verdict.phase(state)
+    if phase is Phase.STARTING and (why := stall.waits_for(state)):
+        return f"if it goes on no further: {why}"
+    return stall.unhealthy(state.log) if phase is Phase.READY and state.log.unhealthy else ""
 
 
 def _outcome(state: ServerState) -> str:

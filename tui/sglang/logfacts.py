@@ -44,6 +44,8 @@ class LogFacts:
     life: int = 0  # bytes that are no probe's: grows when the server gives a sign of life
     retracted: int = 0  # requests thrown back for want of cache
     storage: str | None = None  # the third level of the host cache, where one was attached
+    heartbeat: str | None = None  # the clock time of the last sign of life that the newest failed health check names
+    heartbeat_stands: bool = False  # the check before it named the same time
     unhealthy: bool = False  # a health check failed, and no batch line came since
     worker_node: bool = False  # a node of a multi-node server that serves no requests itself
     staged: bool = False  # a rank told a stage by a line of its own: ``--log-level warning`` leaves progress bars alone

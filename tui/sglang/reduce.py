@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 
 from tui.sglang import verdict
@@ -23,10 +22,10 @@ from tui.sglang.events import (
     Watched,
 )
 from tui.sglang.model import Phase
+from tui.sglang.stall import stall
 from tui.sglang.state import ServerState
 
 NOTES = 20
-_ANNOUNCED = re.compile(r"typically \d{1,3}-(\d{1,3}) mins")  # a silence that SGLang announces
 _GROWTH = 64 * 1024 * 1024  # bytes of pinned memory that count as a sign of life
 
 
@@ -117,45 +116,5 @@ class Marks:
 def marks(state: ServerState, now: float) -> Marks:
     """What the passing of time says of the server; ``now`` in Unix seconds."""
     unreachable = state.unreachable_since is not None
-    reason = None if unreachable else _stall(state, now)
+    reason = None if unreachable else stall(state, now)
     return Marks(reason is not None, reason or "", unreachable, verdict.throughput(state, now).stale)
-
-
-def _stall(state: ServerState, now: float) -> str | None:
-    if state.run is None:
-        return None
-    phase = verdict.phase(state)
-    if phase is Phase.READY and state.log.unhealthy:
-        return "its health check fails and no batch was printed since: hung, or busy with one long request"
-    if phase is not Phase.STARTING:
-        return None
-    if state.listening == "foreign":
-        return f"port {state.info.port} belongs to another process"
-    silent = now - max(state.log_at or 0.0, state.grew_at or 0.0, state.run.started)
-    announced = _ANNOUNCED.search(state.log.last_line)
-    limit = max(state.info.stall_after, 60.0 * int(announced[1]) if announced else 0.0)
-    if silent > limit:
-        return f"no output and no memory growth for {_span(silent)}{_where(state)}"
-    age = now - state.run.started
-    if age > state.info.ready_timeout:
-        return f"not ready after {_span(age)}{_where(state)}"
-    return None
-
-
-def _where(state: ServerState) -> str:
-    stage = verdict.stage(state)
-    words = f", in {stage.value.replace('_', ' ')}" if stage else ""
-    missing = state.log.missing_ranks
-    if missing:
-        words += f"; waiting for {', '.join(missing[:4])}" + (
-            f" and {len(missing) - 4} more" if len(missing) > 4 else ""
-        )
-    return words
-
-
-def _span(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes:02d} min"
-    return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -54,6 +54,8 @@ def summary(parser: LogParser) -> LogFacts:
         life=parser.size - parser.probes - (0 if b"\r" in parser.head else len(parser.tail)),
         retracted=numbers.retracted,
         storage=numbers.storage,
+        heartbeat=parser.trace.heartbeat or None,
+        heartbeat_stands=parser.trace.heartbeat_stands,
         unhealthy=parser.unhealthy,
         worker_node=is_worker_node(parser.args),
         staged=stages.told,

@@ -60,6 +60,8 @@ class Trace:
     where: str = ""
     before_gib: float | None = None  # free GPU memory before the first load of weights, tightest rank
     after_gib: float | None = None  # and after the newest
+    heartbeat: str = ""  # the time of the last sign of life, as the newest failed health check tells it
+    heartbeat_stands: bool = False  # the one before told the same
 
 
 EMPTY = Trace()
@@ -121,6 +123,7 @@ _FALSE_ALARM = re.compile(
     r"Testing retraction|"
     r"\S+\.py:\d+: \w*Warning: |Input length|The request is aborted|Prefetch operation|Write page to storage|INFO: )"
 )
+_HEARTBEAT = re.compile(r"Health check failed\. .{0,200}last_heartbeat time: (?P<at>[\d:]{8})")
 _QUOTES = re.compile(
     r"^(?:server_args=|launch_command|Receive: |Received? request|Finish: |Generate request)"
 )  # may hold any text
@@ -299,6 +302,9 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
     if header is not None:
         logged = not header["who"] and trace.announced > 0 and line.number - trace.announced <= 1 and not line.prefixed
         return _begin(trace, trace.announcement if logged else header["who"], logged)
+    beat = _HEARTBEAT.match(text)
+    if beat is not None:
+        return replace(trace, heartbeat_stands=beat["at"] == trace.heartbeat, heartbeat=beat["at"])
     if _FALSE_ALARM.match(text):
         return replace(trace, announced=line.number, announcement=text[:200]) if _announces(line, text) else trace
     if "ready to roll" in text:

@@ -187,8 +187,8 @@ def throughput(state: ServerState, now: float) -> Throughput:
         return Throughput()
     if phase(state) not in (Phase.READY, Phase.STOPPING, Phase.STARTING) or state.run is None:
         return Throughput(state.log.last_generate, latest.prefill, stale=state.run is not None)
-    age = _age(state, latest, now)
-    if age is None or age <= max(STALE_AFTER, 3 * _interval(state)):
+    old = age(state, latest, now)
+    if old is None or old <= max(STALE_AFTER, 3 * interval(state)):
         return Throughput(latest.generate, _prefill(state, latest))
     return Throughput(0.0, 0.0, stale=True)
 
@@ -206,7 +206,7 @@ def _prefill(state: ServerState, latest: Sample) -> float | None:
     return told.prefill if latest.at_local - told.at_local <= STALE_AFTER else 0.0
 
 
-def _age(state: ServerState, latest: Sample, now: float) -> float | None:
+def age(state: ServerState, latest: Sample, now: float) -> float | None:
     """Seconds since the figures were printed."""
     if state.log.latest is None:
         return now - latest.at_local
@@ -215,7 +215,7 @@ def _age(state: ServerState, latest: Sample, now: float) -> float | None:
     return None if state.log_at is None else now - state.log_at
 
 
-def _interval(state: ServerState) -> float:
+def interval(state: ServerState) -> float:
     """Seconds between the last two samples with a rate."""
     told = [s.at_local for s in state.log.series[-20:] if s.generate is not None]
     return told[-1] - told[-2] if len(told) > 1 and told[-1] - told[-2] < 60 else 0.0
