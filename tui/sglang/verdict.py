@@ -10,6 +10,7 @@ from tui.sglang.model import Failure, ModelFacts, Phase, Sample, Stage, StageSpa
 from tui.sglang.state import ServerState
 
 STALE_AFTER = 10.0  # seconds
+HTTP_INTERVAL = 10.0  # seconds between two questions for figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +210,7 @@ def _prefill(state: ServerState, latest: Sample) -> float | None:
 def age(state: ServerState, latest: Sample, now: float) -> float | None:
     """Seconds since the figures were printed."""
     if state.log.latest is None:
-        return now - latest.at_local
+        return now + ((state.run.utc_offset or 0) if state.run else 0) - latest.at_local
     if state.run is not None and state.run.utc_offset is not None and latest.at_local > 0:
         return now + state.run.utc_offset - latest.at_local
     return None if state.log_at is None else now - state.log_at
@@ -217,5 +218,7 @@ def age(state: ServerState, latest: Sample, now: float) -> float | None:
 
 def interval(state: ServerState) -> float:
     """Seconds between the last two samples with a rate."""
+    if state.log.latest is None:
+        return HTTP_INTERVAL
     told = [s.at_local for s in state.log.series[-20:] if s.generate is not None]
     return told[-1] - told[-2] if len(told) > 1 and told[-1] - told[-2] < 60 else 0.0
