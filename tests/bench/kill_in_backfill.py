@@ -30,7 +30,7 @@ from tui.host.link import HostLink
 SIZE = 1 << 30
 SERVER = f"import os, time; os.ftruncate(1, {SIZE}); time.sleep(600)"
 WINDOWS = {"64 KiB": (64 << 10, 64 << 10), "64 to 256 KiB": (64 << 10, 256 << 10), "256 KiB": (256 << 10, 256 << 10),
-           "4 MiB": (4 << 20, 4 << 20)}  # fmt: skip
+           "1 MiB": (1 << 20, 1 << 20)}  # fmt: skip
 
 
 async def measure(link: HostLink, number: int) -> tuple[float, float, float, int]:
