@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from tui.profile.load import loads
 from tui.profile.model import Profile
 from tui.report.json import report
 from tui.sglang import verdict
-from tui.sglang.events import Launched
+from tui.sglang.events import HttpRead, Launched
 from tui.sglang.model import Phase, RunInfo, ServerInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
@@ -126,6 +128,25 @@ async def test_without_its_key_a_server_is_not_taken_for_dead(tmp_path: Path, mo
         assert verdict.phase(supervisor.state) is Phase.STARTING
         assert supervisor.state.listening == "own"
     assert set((tmp_path / "asked").read_text().split()) == {"/ready"}
+
+
+async def test_a_server_too_busy_to_answer_stays_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.2)
+    answers: list[bool | None] = []
+    async with running(own_format(tmp_path, "--api-key", KEY), tmp_path) as fleet:
+        assert (await fleet.act(Launch("gpu0"))).ok
+        await reach(fleet, "gpu0", Phase.READY)
+        fleet.listeners.append(
+            lambda _s, _b, event: answers.append(event.ready) if isinstance(event, HttpRead) else None
+        )
+        state = fleet.supervisors["gpu0"].state
+        assert state.run is not None and state.run.pid is not None
+        os.kill(state.run.pid, signal.SIGSTOP)
+        try:
+            assert await fleet.until(lambda: None in answers, DEADLINE)
+            assert verdict.phase(fleet.supervisors["gpu0"].state) is Phase.READY
+        finally:
+            os.kill(state.run.pid, signal.SIGCONT)
 
 
 def test_http_is_rare() -> None:

@@ -72,15 +72,16 @@ class HttpProbe:
             self._gone[path] = answer.status
         return answer
 
-    async def _ready(self, port: int) -> bool:
-        """Whether a readiness path says so; a server that still loads may know none of them."""
+    async def _ready(self, port: int) -> bool | None:
+        """Whether a readiness path says so; a server that still loads may know none of them. ``None``: one that was
+        ready and now is too busy to answer, which proves nothing while it lives and listens."""
         for path in http.READY_PATHS:
             if path in self._gone and path != http.READY_PATHS[-1]:
                 continue
             try:
                 answer = await self._get(port, path)
             except HostError:
-                return False
+                return None if self._supervisor.state.http_ready else False
             if answer.status == UNAUTHORIZED:
                 note = "its HTTP asks for a key: set api-key in the profile, or its readiness cannot be asked for"
                 self._supervisor.apply(Noted(self._supervisor.now, note))
