@@ -16,7 +16,7 @@ from typing import NamedTuple
 from tui.sglang.batch import is_health_check, tokens
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, ranks_in, seconds_of
-from tui.sglang.replicas import LATE, Batches
+from tui.sglang.replicas import LATE, Batches, dp_rank
 
 # Wrapper, time, milliseconds, ranks with the kind of line, the rest; of any other line only the rest. Bounded and
 # possessive, so that a line is looked at once.
@@ -26,15 +26,18 @@ _ROW = re.compile(
     rb")?([^\n]*+)\n"
 )
 Row = tuple[bytes, bytes, bytes, bytes, bytes]
+Times = dict[bytes, float]
+Whos = dict[bytes, tuple[str, str, str]]
 Key = tuple[bytes, bytes]  # of a row: its time, and its ranks and kind
 _DECODE, _PREFILL, _ACCESS = "decode", "prefill", "access"
 
 
 @lru_cache(maxsize=4096)
-def _kind(who: bytes) -> tuple[str, str]:
-    """The kind and the ranks that a row's fourth part tells."""
+def _who(who: bytes) -> tuple[str, str, str]:
+    """The kind, the ranks and the DP rank that a row's fourth part tells."""
     kind = _ACCESS if who.endswith(b"INFO:") else _DECODE if b"] Decode" in who else _PREFILL
-    return kind, ranks_in(who.decode("latin-1"))
+    ranks = ranks_in(who.decode("latin-1"))
+    return kind, ranks, dp_rank(ranks)
 
 
 def rows(text: bytes) -> list[Row]:
@@ -70,52 +73,57 @@ class Taken(NamedTuple):
 
 def take(run: list[Row], batches: Batches) -> Taken | None:
     """Read a run of batch and access lines; ``None`` when it must be read line by line."""
-    times = {stamp: seconds_of(stamp) for stamp in {row[1] for row in run}}
-    if None in times.values():
-        return None
-    kinds = {who: _kind(who)[0] for who in {row[3] for row in run}}
-    if set(kinds.values()) == {_DECODE}:
-        _figures(run, kinds, batches)
+    times: Times = {}
+    for stamp in {row[1] for row in run}:
+        second = seconds_of(stamp)
+        if second is None:
+            return None
+        times[stamp] = second
+    whos = {who: _who(who) for who in {row[3] for row in run}}
+    if all(kind is _DECODE for kind, _, _ in whos.values()):
+        _figures(run, times, whos, batches)
         return Taken(0, len(run))
     told, probes = [], 0
     for row in run:
-        kind = kinds[row[3]]
+        kind = whos[row[3]][0]
         if kind is not _DECODE and _is_probe(kind, row[4]):
             probes += min(len(raw(row)), LINE_CAP) + 1
         elif kind is not _ACCESS:
             told.append(row)
     if told:
-        _figures(told, kinds, batches)
+        _figures(told, times, whos, batches)
     return Taken(probes, len(told))
 
 
-def _figures(run: list[Row], kinds: dict[bytes, str], batches: Batches) -> None:
+def _figures(run: list[Row], times: Times, whos: Whos, batches: Batches) -> None:
     stamps = [row[1] for row in run]
     if stamps != sorted(stamps):  # ranks write at their own pace, and clocks are set back
         late = list(accumulate(stamps, max))
-        if any(_apart(batches.now, *pair) > LATE for pair in set(zip(late, stamps, strict=True))):
+        pairs = set(zip(late, stamps, strict=True))
+        if any(max(batches.now, times[newest]) - times[stamp] > LATE for newest, stamp in pairs):
             for piece in _ascending(run):
-                _figures(piece, kinds, batches)
+                _figures(piece, times, whos, batches)
             return
         stamps = late
     keys = list(zip(stamps, [row[3] for row in run], strict=True))
     newest = dict(zip(keys, range(len(keys)), strict=True))
     counts = Counter(keys) if len(newest) < len(keys) else {}
-    sums = _sums(run, keys, kinds) if _PREFILL in kinds.values() else {}
+    prefills = any(kind is _PREFILL for kind, _, _ in whos.values())
+    sums = _sums(run, keys, whos) if prefills else {}
     for index in sorted(newest.values()):
         key = keys[index]
-        kind, ranks = _kind(key[1])
+        kind, ranks, dp = whos[key[1]]
         if kind is _DECODE:
-            batches.decode(ranks, seconds_of(key[0]), run[index][4], several=counts.get(key, 1) > 1)
+            batches.decode(dp, times[key[0]], run[index][4], key in counts and counts[key] > 1)
         else:
-            batches.prefill(ranks, seconds_of(key[0]), run[index][4], *sums[key])
+            batches.prefill(dp, ranks, times[key[0]], run[index][4], *sums[key])
 
 
-def _sums(run: list[Row], keys: list[Key], kinds: dict[bytes, str]) -> dict[Key, tuple[int, int]]:
+def _sums(run: list[Row], keys: list[Key], whos: Whos) -> dict[Key, tuple[int, int]]:
     """New and cached tokens of all prefills, per second and rank."""
     sums: dict[Key, tuple[int, int]] = {}
     for key, row in zip(keys, run, strict=True):
-        if kinds[row[3]] is _PREFILL:
+        if whos[row[3]][0] is _PREFILL:
             new, cached = tokens(row[4])
             before = sums.get(key)
             sums[key] = (new, cached) if before is None else (before[0] + new, before[1] + cached)
@@ -130,12 +138,7 @@ def _is_probe(kind: str, body: bytes) -> bool:
 
 def newest_sign(run: list[Row]) -> Row | None:
     """The newest row that is no probe's."""
-    return next((row for row in reversed(run) if not _is_probe(_kind(row[3])[0], row[4])), None)
-
-
-def _apart(now: float, newest: bytes, stamp: bytes) -> float:
-    """How many seconds a line is behind the newest before it."""
-    return max(now, seconds_of(newest) or 0.0) - (seconds_of(stamp) or 0.0)
+    return next((row for row in reversed(run) if not _is_probe(_who(row[3])[0], row[4])), None)
 
 
 def _ascending(run: list[Row]) -> Iterator[list[Row]]:

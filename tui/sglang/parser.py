@@ -21,7 +21,7 @@ from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Failure, Stage
 from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
-from tui.sglang.replicas import Batches
+from tui.sglang.replicas import Batches, dp_rank
 from tui.sglang.stages import (
     LEADER_ROWS,
     LOOP,
@@ -338,9 +338,9 @@ class LogParser:
             self.stages.main_reached(Stage.WARMUP, line.time)
         self.unhealthy = False
         if decode:
-            self.batches.decode(line.ranks, line.time, told)
+            self.batches.decode(dp_rank(line.ranks), line.time, told)
         else:
-            self.batches.prefill(line.ranks, line.time, told, *tokens(told))
+            self.batches.prefill(dp_rank(line.ranks), line.ranks, line.time, told, *tokens(told))
         self._living(line)
 
     def _access(self, line: Line) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from tui.sglang.batch import BODY_CAP, fields
 from tui.sglang.model import Sample
@@ -24,7 +23,6 @@ _DP = re.compile(r"\bDP(\d+)\b")
 _BLANK = Replica()
 
 
-@lru_cache(maxsize=4096)
 def dp_rank(ranks: str) -> str:
     """The DP rank in a prefix's words; ``""`` where there is none."""
     found = _DP.search(ranks)
@@ -49,28 +47,27 @@ class Batches:
         for dp, replica in self.replicas.items():
             self.replicas[dp] = replica._replace(idle=True)
 
-    def decode(self, ranks: str, time: float | None, body: bytes, *, several: bool = False) -> None:
+    def decode(self, dp: str, time: float | None, body: bytes, several: bool = False) -> None:
         """A decode line, or the last of ``several`` that a rank printed within one second."""
-        at, dp = self._at(time), dp_rank(ranks)
+        at = time if time == self.now else self._at(time)
         r = self.replicas.get(dp, self.blank)
         interval = 0.0 if r.decoded is None else at - r.decoded
         idle = r.idle or (interval > IDLE_GAP and interval > 3 * r.interval)
         interval = 0.0 if idle else interval or r.interval
         # The first rate after idleness spans the idle time; that of a log which begins in the midst of work does not
-        newest = (dp, at, True, body[:BODY_CAP], at, interval, several or not idle, False)
-        self._keep(Replica(*newest, r.prefill, r.prefilled, r.by, r.new, r.cached))
+        live = several or not idle
+        self._keep(Replica(dp, at, True, body[:BODY_CAP], at, interval, live, False, *r[8:]))
 
-    def prefill(self, ranks: str, time: float | None, body: bytes, new: int, cached: int) -> None:
+    def prefill(self, dp: str, ranks: str, time: float | None, body: bytes, new: int, cached: int) -> None:
         """A prefill line, or the last of several within one second, and the tokens of all of them."""
-        at, dp = self._at(time), dp_rank(ranks)
+        at = time if time == self.now else self._at(time)
         r, by = self.replicas.get(dp, self.blank), ranks
         if r.prefilled == at:
             if r.by == ranks:
                 new, cached = r.new + new, r.cached + cached
             elif r.by < ranks:  # it prints the same tokens once more
                 new, cached, by = r.new, r.cached, r.by
-        newest = (body[:BODY_CAP], at, by, new, cached)
-        self._keep(Replica(dp, at, False, r.decode, r.decoded, r.interval, r.live, r.idle, *newest))
+        self._keep(Replica(dp, at, False, *r[3:8], body[:BODY_CAP], at, by, new, cached))
 
     def _keep(self, replica: Replica) -> None:
         if replica.dp in self.replicas or len(self.replicas) < MOST:

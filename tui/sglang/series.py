@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple, overload
@@ -18,7 +18,7 @@ from tui.sglang.model import Sample
 
 SERIES = 600  # seconds kept
 SUMMED_WITHIN = 30.0  # seconds that a DP rank's newest line may be older than the second told
-MOST_UNREAD = 4096  # changes of replicas that are kept; of more the older ones are worked out
+MOST_UNREAD = 12_000  # changes of replicas that are kept; of more the older ones are worked out
 
 _SECOND = attrgetter("seen")
 
@@ -59,21 +59,21 @@ class Ring:
 
     def add(self, replica: Replica) -> None:
         told = self.told
-        if told and told[-1].seen == replica.seen and told[-1].dp == replica.dp:
-            told[-1] = replica
-            return
         told.append(replica)
         if len(told) > MOST_UNREAD:
             self._trim()
 
     def _trim(self) -> None:
+        """Forget what is older than a series; of one that is too long by itself, work out the older half."""
         told = self.told
-        cut = bisect_left(told, told[MOST_UNREAD // 2].seen, key=_SECOND)
+        seconds = sorted({replica.seen for replica in told})
+        oldest = seconds[-SERIES] if len(seconds) > SERIES else told[MOST_UNREAD // 2].seen
+        cut = bisect_left(told, oldest, key=_SECOND)
         if not cut:  # many lines of one second
             self.told = list({replica.dp: replica for replica in told}.values())
             return
-        enough = len({replica.seen for replica in told[cut:]}) >= SERIES
-        self.done = () if enough else (*self.done, *_worked_out(self.base, told[:cut], self.known))[-SERIES:]
+        kept = len(seconds) > SERIES
+        self.done = () if kept else (*self.done, *_worked_out(self.base, told[:cut], self.known))[-SERIES:]
         self.base = {**self.base, **{replica.dp: replica for replica in told[:cut]}}
         self.told, self.known = told[cut:], {}
 
@@ -81,16 +81,18 @@ class Ring:
 class Series(Sequence[Sample]):
     """Samples by second, oldest first. A value: equal to any sequence of equal samples."""
 
-    __slots__ = ("_ring", "_samples")
+    __slots__ = ("_length", "_ring", "_samples")
 
     def __init__(self, ring: Ring) -> None:
-        self._ring: Ring | None = ring.copy()
+        self._ring: Ring | None = replace(ring)  # its list is only ever added to
+        self._length = len(ring.told)
         self._samples: tuple[Sample, ...] = ()
 
     def _all(self) -> tuple[Sample, ...]:
         ring = self._ring
         if ring is not None:
-            self._samples = (*ring.done, *_worked_out(ring.base, ring.told, ring.known))[-SERIES:]
+            told = ring.told[: self._length]
+            self._samples = (*ring.done, *_worked_out(ring.base, told, ring.known))[-SERIES:]
             self._ring = None
         return self._samples
 
