@@ -8,13 +8,13 @@ from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
+from tui.fleet import translate
 from tui.fleet.api import Outcome
 from tui.fleet.history import StageHistory
 from tui.fleet.intake import LogIntake
 from tui.fleet.logreader import spooled_reader
 from tui.fleet.places import Places
 from tui.fleet.probe import HttpProbe, smoke_test, wants_http
-from tui.fleet.translate import flag_words, kill_outcome, launch_spec, run_exit, server_info, who
 from tui.fleet.turns import Turn, Turns
 from tui.host.api import (
     Hello,
@@ -42,7 +42,7 @@ from tui.sglang.events import (
     Watched,
 )
 from tui.sglang.facts import LogFacts
-from tui.sglang.model import Failure, FailureKind, MemoryReading, Phase, RunInfo, ServerInfo
+from tui.sglang.model import Phase, RunInfo, ServerInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
@@ -67,7 +67,7 @@ class Supervisor:
         self.profile = profile
         self.server = server
         self.link = link
-        self.state = ServerState(info=info or server_info(server))
+        self.state = ServerState(info=info or translate.server_info(server))
         self._places = places
         self._clock = clock
         self._changed = changed
@@ -142,12 +142,8 @@ class Supervisor:
         self._end_if_drained()
 
     def _on_watch(self, event: RunWatch) -> None:
-        memory = None
-        if event.pinned is not None and event.available is not None and event.total is not None:
-            memory = MemoryReading(event.pinned, event.available, event.total, event.source)
         foreign_before = self.state.listening == "foreign"
-        # A run that ended says so in RunEnded, after its log: `alive` alone would blame it before it is explained.
-        self.apply(Watched(self.now, event.alive or None, event.listening, memory))
+        self.apply(translate.watched(self.now, event))
         if event.listening == "foreign" and not foreign_before and event.listener:
             self.apply(Noted(self.now, f"port {self.server.port} belongs to {event.listener}, not to this run"))
         self._probe.consider()
@@ -178,10 +174,13 @@ class Supervisor:
         if self.state.stop_asked is None:
             with contextlib.suppress(HostError):
                 for record in await self.link.runs(self.profile, self.server.name):
-                    if record.run == ended.run and record.stop_asked and self.follows(ended.run):
-                        self.apply(StopAsked(record.stop_asked))
+                    if record.run == ended.run and self.follows(ended.run):
+                        if record.stop_asked:
+                            self.apply(StopAsked(record.stop_asked))
+                        if ended.exit is None and (lost := translate.lost_words(record.fate)):
+                            self.apply(Noted(self.now, lost))
         if self.follows(ended.run):
-            self.apply(Exited(self.now, run_exit(ended.exit)) if ended.exit else Vanished(self.now))
+            self.apply(Exited(self.now, translate.run_exit(ended.exit)) if ended.exit else Vanished(self.now))
 
     async def adopt(self, record: RunRecord, hello: Hello) -> None:
         """Take over a run found on the host, alive or ended, with its whole log."""
@@ -190,7 +189,9 @@ class Supervisor:
                 self.apply(StopAsked(record.stop_asked))
             return
         await self._begin(record, hello, adopted=True)
-        if record.alive and (others := self._other_arguments(record)):
+        if record.exit is None and (lost := translate.lost_words(record.fate)):
+            self.apply(Noted(self.now, lost))
+        if record.alive and (others := translate.other_arguments(self.server, record)):
             self.apply(Noted(self.now, f"runs with other arguments than the profile's: {others}"))
 
     async def find(self, record: RunRecord, hello: Hello, remarks: Iterable[str]) -> None:
@@ -198,14 +199,6 @@ class Supervisor:
         await self._begin(record, hello, adopted=True)
         for remark in remarks:
             self.apply(Noted(self.now, remark))
-
-    def _other_arguments(self, record: RunRecord) -> str:
-        if record.digest and record.digest == self.server.digest():
-            return ""
-        asked, runs = flag_words(self.server.argv()), flag_words(record.argv)
-        more = [flag for flag in runs if flag not in asked]
-        less = [f"without {flag}" for flag in asked if flag not in runs]
-        return " ".join([*more, *less])
 
     async def _begin(self, record: RunRecord, hello: Hello, *, adopted: bool) -> None:
         self._forget_run()
@@ -222,7 +215,7 @@ class Supervisor:
         )
         spooled = self._open_log(record) if record.log else None
         self._lived = record.alive
-        info = self.state.info if self.state.info.stranger else server_info(self.server, record.sglang)
+        info = self.state.info if self.state.info.stranger else translate.server_info(self.server, record.sglang)
         self.apply(Launched(self.now, run, self._history.load(), info))
         if record.stop_asked:
             self.apply(StopAsked(record.stop_asked))
@@ -334,8 +327,7 @@ class Supervisor:
 
     def _refused(self, error: HostError) -> None:
         self._forget_run()
-        remedies = (error.remedy,) if error.remedy else ()
-        self.apply(Refused(self.now, Failure(FailureKind(error.failure), "", 0, error.message, remedies)))
+        self.apply(Refused(self.now, translate.refusal(error.message, error.remedy, error.failure)))
 
     async def _adopt_winner(self, hello: Hello) -> bool:
         """Whether the launch was refused because somebody else's won: then that run is taken over."""
@@ -355,9 +347,9 @@ class Supervisor:
 
     async def _restart(self, hello: Hello, run: str) -> Outcome:
         try:
-            report = await self.link.kill(run, self.server.stop_grace, who=who(), sweep=True)
+            report = await self.link.kill(run, self.server.stop_grace, who=translate.who(), sweep=True)
             if report.left:
-                return kill_outcome(self.server.name, report)
+                return translate.kill_outcome(self.server.name, report)
         except HostError as error:
             if error.kind is not HostErrorKind.REFUSED:
                 raise
@@ -371,11 +363,11 @@ class Supervisor:
             return Outcome(True, f"{self.server.name} does not run: nothing left", {"left": []})
         if not over:
             self.apply(StopAsked(self.now))
-        report = await self.link.kill(run.run, self.server.stop_grace if grace is None else grace, who=who())
-        return kill_outcome(self.server.name, report)
+        report = await self.link.kill(run.run, self.server.stop_grace if grace is None else grace, who=translate.who())
+        return translate.kill_outcome(self.server.name, report)
 
     def _spec(self) -> LaunchSpec:
-        return launch_spec(self.profile, self.server)
+        return translate.launch_spec(self.profile, self.server)
 
     # Small things
 

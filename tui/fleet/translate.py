@@ -7,11 +7,22 @@ import os
 import socket
 
 from tui.fleet.api import Outcome
-from tui.host.api import HostError, HostErrorKind, KillReport, LaunchSpec, RunExit
+from tui.host.api import HostError, HostErrorKind, KillReport, LaunchSpec, RunExit, RunRecord, RunWatch
 from tui.profile.model import Server
 from tui.profile.secrets import SecretMissing, from_environment
+from tui.sglang.events import Watched
+from tui.sglang.mask import mask
 from tui.sglang.memory import planned_host_gb
-from tui.sglang.model import Exit, ServerInfo
+from tui.sglang.model import Exit, Failure, FailureKind, MemoryReading, ServerInfo
+
+_LOST = {  # by ``RunRecord.fate``
+    "rebooted": "its host was booted since: how it ended was not recorded",
+    "unrecorded": "its keeper was killed: nobody recorded how it ended",
+    "reused": "its keeper was killed, and its pid is another process's by now: nobody recorded how it ended",
+    "zombie": "it has ended and stays as a zombie, which its parent does not reap: nobody recorded how it ended",
+    "unstarted": "no process was ever recorded for it: its launch broke off",
+    "newer": "written by a newer release of hcs-tui, which this one cannot read",
+}
 
 
 def launch_spec(profile: str, server: Server) -> LaunchSpec:
@@ -52,6 +63,25 @@ def flag_words(argv: tuple[str, ...]) -> list[str]:
     return grouped
 
 
+def other_arguments(server: Server, record: RunRecord) -> str:
+    """The flags of a run that differ from the profile's; empty where none does."""
+    if record.digest and record.digest == server.digest():
+        return ""
+    asked, runs = flag_words(server.argv()), flag_words(record.argv)
+    more = [flag for flag in runs if flag not in asked]
+    less = [f"without {flag}" for flag in asked if flag not in runs]
+    return " ".join([*more, *less])
+
+
+def watched(at: float, event: RunWatch) -> Watched:
+    """A look at a run. One that ended says so in ``RunEnded``, after its log: ``alive`` alone would blame it before
+    it is explained."""
+    memory = None
+    if event.pinned is not None and event.available is not None and event.total is not None:
+        memory = MemoryReading(event.pinned, event.available, event.total, event.source)
+    return Watched(at, event.alive or None, event.listening, memory, warnings=event.warnings)
+
+
 def server_info(server: Server, version: str | None = None) -> ServerInfo:
     """What of a server's profile is shown and judged by; what its flags ask for depends on SGLang's ``version``."""
     return ServerInfo(
@@ -70,7 +100,20 @@ def server_info(server: Server, version: str | None = None) -> ServerInfo:
 
 
 def run_exit(exit: RunExit) -> Exit:
-    return Exit(exit.status, exit.signal, exit.oom_killed, exit.at, exit.left)
+    return Exit(
+        exit.status, exit.signal, exit.oom_killed, exit.at, exit.left, refusal(*exit.refused) if exit.refused else None
+    )
+
+
+def refusal(message: str, remedy: str, kind: str) -> Failure:
+    """A launch that the host refused, or could not do, as a failure; what it quotes of a log is masked."""
+    advice = (remedy,) if remedy else ()
+    return Failure(FailureKind(kind), "", 0, mask(message.encode()).decode("utf-8", "replace"), advice)
+
+
+def lost_words(fate: str) -> str:
+    """Of a run that is gone and whose end nobody recorded: why not; else empty."""
+    return _LOST.get(fate, "")
 
 
 def kill_outcome(name: str, report: KillReport) -> Outcome:

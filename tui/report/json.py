@@ -46,9 +46,25 @@ def report(state: ServerState, now: float) -> Report:
         "lines": log.lines,
         "warnings": [
             *pressure.warnings(state, now),
+            *state.warnings,
             *state.notes,
             *filter(None, [verdict.port_taken(state), verdict.unread(state)]),
         ],
+        "restarts": _restarts(state),
+    }
+
+
+def _restarts(state: ServerState) -> Report:
+    told = state.restarts
+    times = {"since": told.since, "next": told.next_at}
+    return {
+        "policy": told.policy,
+        "by": told.by,
+        "here": told.here,
+        "count": told.count,
+        "pending": told.pending,
+        "why": told.why,
+        **{name: None if at is None else iso(at, None) for name, at in times.items()},
     }
 
 

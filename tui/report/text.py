@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from tui.report.restarts import restart_remarks
 from tui.report.units import number, percent, span
 from tui.sglang import verdict
 from tui.sglang.model import Failure, Phase, Sample
@@ -74,8 +75,10 @@ def remarks(state: ServerState, now: float, width: int = WIDTH) -> list[str]:
     failure = verdict.failure(state)
     if failure:
         lines += failure_text(state.info.name, failure, width)
-    for note in (*state.notes, *filter(None, [verdict.port_taken(state), verdict.unread(state)])):
+    for note in (*state.warnings, *state.notes, *filter(None, [verdict.port_taken(state), verdict.unread(state)])):
         lines += wrapped(f"{state.info.name}: {note}", width)
+    for words in restart_remarks(state, now):
+        lines += wrapped(f"{state.info.name}: {words}", width)
     return lines
 
 

@@ -46,6 +46,7 @@ class Watched:
     listening: str | None = None
     memory: MemoryReading | None = None
     listener: str | None = None  # who, when ``listening`` is foreign
+    warnings: tuple[str, ...] | None = None  # what its host warns of now
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,6 +122,7 @@ class Exit:
     oom_killed: bool | None = None
     at: float | None = None
     left: tuple[int, ...] = ()  # pids of the run that outlived its main process
+    refused: Failure | None = None  # of a program that never ran: its setup lines failed, or it cannot be executed
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,10 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
         case Refused():
             return ServerState(state.info, refused=event.failure, seen_at=event.at, restarts=state.restarts)
         case Exited():
-            return replace(state, exit=event.exit, alive=False, listening="none", vanished=False, seen_at=event.at)
+            ended = replace(state, exit=event.exit, alive=False, listening="none", vanished=False, seen_at=event.at)
+            return replace(ended, warnings=())
         case Vanished():
-            return replace(state, vanished=True, alive=False, listening="none", seen_at=event.at)
+            return replace(state, vanished=True, alive=False, listening="none", warnings=(), seen_at=event.at)
         case StopAsked():
             return replace(state, stop_asked=state.stop_asked or event.at)
         case HostLost():
@@ -82,7 +83,8 @@ def _watched(state: ServerState, event: Watched) -> ServerState:
     alive = state.alive if event.alive is None else event.alive
     listening = event.listening or state.listening
     listener = event.listener if event.listening else state.listener
-    after = replace(state, alive=alive, listening=listening, listener=listener, seen_at=event.at)
+    warnings = state.warnings if event.warnings is None else event.warnings
+    after = replace(state, alive=alive, listening=listening, listener=listener, warnings=warnings, seen_at=event.at)
     if event.memory is None:
         return after
     pinned = event.memory.pinned

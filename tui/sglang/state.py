@@ -39,6 +39,7 @@ class ServerState:
     seen_at: float | None = None  # when its host last said anything about it
     ready_at: float | None = None  # when it was first known to be ready
     previous_stages: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the last run that became ready
+    warnings: tuple[str, ...] = ()  # what its host warns of now: little disk left, its keeper killed
     notes: tuple[str, ...] = ()  # things worth saying that are no failure ("already runs with other flags: …")
     launch_at: float | None = None  # when its launch is due, which waits its turn among those on its host
     restarts: Restarts = field(default_factory=Restarts)

@@ -55,7 +55,7 @@ def _ended(state: ServerState) -> Phase:
     """The process is gone."""
     if state.stop_asked is not None:
         return Phase.STOPPED
-    if state.log.fatal:
+    if state.log.fatal or (state.exit is not None and state.exit.refused is not None):
         return Phase.FAILED
     if state.log.shutting_down:
         return Phase.STOPPED  # somebody else asked; up to 0.5.18 even a clean end is by SIGKILL
@@ -148,6 +148,8 @@ def _explained(state: ServerState) -> Failure | None:
     found, end = state.log.failure, state.exit
     if end is None:
         return found
+    if end.refused is not None:
+        return end.refused
     return failures.from_exit(end, state.log) if found is None else failures.weigh(found, end, state.log)
 
 

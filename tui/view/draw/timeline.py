@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tui.report.restarts import restart_remarks
 from tui.sglang.model import Exit, Phase, Stage
 from tui.view.draw import units
 from tui.view.draw.row import Row, Span, cell, clip, fit, flow, width, wrap
@@ -147,8 +148,14 @@ def _marks(glance: Glance, columns: int) -> list[Row]:
         )
     if state.log.missing_ranks and glance.phase is Phase.STARTING:
         out += _paragraph(f"waiting for {', '.join(state.log.missing_ranks)}", columns, "warn", "⧖ ")
+    for warning in state.warnings:
+        out += _paragraph(warning, columns, "warn", "⚠ ")
+    if state.info.stranger and state.run:
+        out += _paragraph(f"found running: pid {state.run.pid} of {state.info.stranger.owner}", columns, "muted", "· ")
     for note in state.notes:
         out += _paragraph(note, columns, "muted", "· ")
+    for words in restart_remarks(state, glance.now):
+        out += _paragraph(words, columns, "muted", "↻ ")
     return out
 
 
