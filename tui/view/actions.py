@@ -55,6 +55,8 @@ ACTS: tuple[Act, ...] = (
     ),
     Act("smoke_test", "t", "t", "test", "Smoke test: one short completion on the selected ready server", foot=11),
     Act("reconnect", "r", "r", "reconnect", "Try the selected server's host again now"),
+    Act("discover", "d", "d", "discover", "Look for servers that somebody else started on the selected server's host"),
+    Act("forward", "F", "F", "forward", "The selected server's port on this machine's loopback, and away again"),
     Act("up", "up,k", "↑ k", "up", "Select the server above"),
     Act("down", "down,j", "↓ j", "down", "Select the server below"),
     Act("jump", "1,2,3,4,5,6,7,8,9", "1–9", "jump", "Select a server by its place"),

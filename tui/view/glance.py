@@ -116,6 +116,18 @@ def glance(state: ServerState, now: float) -> Glance:
     )
 
 
+def not_to_be_ended(glance: Glance, verb: str) -> str:
+    """Why a found server cannot be ended, or launched again, from here; empty where it can."""
+    stranger = glance.state.info.stranger
+    if stranger is None:
+        return ""
+    if stranger.container:
+        return f"{glance.name} runs in a container ({stranger.container}), which this program cannot end"
+    if verb != "Kill":
+        return f"{glance.name} was found running: it can be followed and ended here, not launched"
+    return ""
+
+
 def stage_age(glance: Glance) -> float | None:
     """Seconds that the present stage has lasted."""
     if glance.state.run is None:

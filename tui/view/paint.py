@@ -67,7 +67,18 @@ def _board(screen: Screen[object], scene: Scene) -> None:
     sheet.glances, sheet.selected = scene.glances, scene.selected
     sheet.redraw()
     hidden = sheet.hidden()
-    _panel(sheet).border_subtitle = f"{hidden} more" if hidden else ""
+    more = [f"{hidden} more"] if hidden else []
+    _panel(sheet).border_subtitle = escape(" · ".join([*_forwards(scene), *more]))
+
+
+def _forwards(scene: Scene) -> list[str]:
+    """The servers' ports that are on this machine."""
+    return [
+        f"{one.server} ⇄ {one.trouble or one.url}"
+        for host in scene.source.hosts()
+        for one in host.forwards
+        if host.phase == "connected"
+    ]
 
 
 def _detail(screen: Screen[object], scene: Scene) -> None:
@@ -85,6 +96,8 @@ def _detail(screen: Screen[object], scene: Scene) -> None:
 
 def _log(screen: Screen[object], scene: Scene) -> None:
     pane = screen.query_one(LogPane)
+    stranger = scene.chosen.state.info.stranger if scene.chosen else None
+    pane.without = f"what it prints {stranger.output}" if stranger and stranger.output else ""
     pane.show(scene.selected, scene.source.log_path(scene.selected) if scene.selected else None)
     panel = _panel(pane)
     lines = scene.chosen.state.log.lines if scene.chosen else 0

@@ -39,6 +39,7 @@ class LogPane(Sheet, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.server: str | None = None
+        self.without = ""  # why there is no log to show
         self.message = ""
         self._readers: dict[str, LogReader] = {}
         self._term = ""
@@ -72,7 +73,7 @@ class LogPane(Sheet, can_focus=True):
         if reader is None:
             return [[Span("no server", "muted")]]
         if reader.file.path is None:
-            return [[Span("no log yet", "muted")]]
+            return [[Span(self.without or "no log yet", "muted")]]
         drawn = reader.draw(columns, rows)
         if drawn and any(span.text.strip() for row in drawn for span in row):
             return drawn

@@ -41,5 +41,11 @@ class Commands(Provider):
                 f"Select {glance.name}, {glance.phase.value}",
                 partial(app.select, glance.name),
             )
+        for host in app.source.hosts():
+            yield (
+                f"discover on {host.name}",
+                f"Servers that somebody else started on {host.name}",
+                partial(app.discover, host.name),
+            )
         for theme in sorted(app.available_themes):
             yield f"theme {theme}", f"Use the theme {theme}", partial(setattr, app, "theme", theme)
