@@ -14,6 +14,8 @@ from tui.host.api import HostError, Lease
 from tui.sglang.events import Event, Launched, RestartsTold
 from tui.sglang.restarts import Restarts
 
+ENDED = "not restarted, since somebody ended it"
+
 
 class Restarter:
     """One server's restarts. It acts only on runs that this session has seen alive: what was found ended, the user
@@ -65,14 +67,14 @@ class Restarter:
             self._ends.clear()
             self._tell(replace(self.told, count=0))
 
-    def cancel(self, why: str = "not restarted, since somebody ended it") -> bool:
+    def cancel(self, why: str = ENDED) -> bool:
         """Give up the restart that waits; whether one did."""
         waited = self.waiting
         if self._task and self._task is not asyncio.current_task():
             self._task.cancel()
         self._task = self._due = None
         if waited or self.told.why:
-            self._tell(replace(self.told, next_at=None, why=why if waited else ""))
+            self._tell(replace(self.told, pending=False, next_at=None, why=why if waited else ""))
         return waited
 
     def lost(self) -> None:
@@ -104,10 +106,10 @@ class Restarter:
         self._task = None
         if decision.delay is None:
             self._due = None
-            self._tell(replace(self.told, next_at=None, why=decision.why))
+            self._tell(replace(self.told, pending=False, next_at=None, why=decision.why))
             return
         self._due = self.supervisor.now + decision.delay
-        self._tell(replace(self.told, next_at=self._shown_due(), why=decision.why))
+        self._tell(replace(self.told, pending=True, next_at=self._shown_due(), why=decision.why))
         assert self._over is not None
         self._task = asyncio.get_running_loop().create_task(self._restart(self._over, decision))
 
@@ -134,7 +136,7 @@ class Restarter:
             return True
         if newest and (newest.stop_asked or newest.kill_asked):
             self._task = self._due = None
-            self._tell(replace(self.told, next_at=None, why="not restarted, since somebody ended it"))
+            self._tell(replace(self.told, pending=False, next_at=None, why=ENDED))
             return True
         self._launching, self._due = True, None
         self._tell(replace(self.told, next_at=supervisor.now))
@@ -145,7 +147,7 @@ class Restarter:
         refused = supervisor.state.refused
         if outcome.ok:
             count = self.told.count + ("already" not in outcome.details)
-            self._tell(replace(self.told, count=count, next_at=None, why=""))
+            self._tell(replace(self.told, count=count, pending=False, next_at=None, why=""))
         elif refused is not None:
             self._decide(policy.end_of_refusal(refused))
         elif "left" in outcome.details:

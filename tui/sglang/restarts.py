@@ -18,5 +18,6 @@ class Restarts:
     since: float | None = None  # when that session took it up
     count: int = 0  # restarts that this session made since somebody launched the server
     limit: int = 0  # restarts after which it gives up
-    next_at: float | None = None  # when the next attempt is due; ``None`` when none waits
+    pending: bool = False  # a restart is to come, whoever carries it out
+    next_at: float | None = None  # when this session's next attempt is due
     why: str = ""  # why it will be restarted, or why it will not be

@@ -1,0 +1,49 @@
+"""A launch or restart that is to come, and who restarts, in words."""
+
+from __future__ import annotations
+
+import time
+
+from tui.report.units import span
+from tui.sglang.restarts import Restarts
+from tui.sglang.state import ServerState
+
+
+def upcoming(state: ServerState, now: float) -> str:
+    """What this session will do with the server by itself, and when: ``restart 2 of 5 in 12s``; else empty."""
+    restarts = state.restarts
+    if state.launch_at is not None:
+        return f"waits its turn, launches in {span(state.launch_at - now)}"
+    if not restarts.pending or restarts.next_at is None:
+        return ""
+    number = f"restart {restarts.count + 1} of {restarts.limit}"
+    return f"{number} in {span(restarts.next_at - now)}" if restarts.next_at > now else f"{number} now"
+
+
+def who_restarts(restarts: Restarts) -> str:
+    """``restarts on failure, by you since 02:11, 2 so far``; empty without a policy."""
+    if restarts.policy == "never":
+        return ""
+    words = [f"restarts {'on failure' if restarts.policy == 'on-failure' else restarts.policy}"]
+    if restarts.by is not None:
+        words.append(f"by {'you' if restarts.here else restarts.by}" if restarts.by else "but no open session does it")
+    if restarts.since is not None:
+        words[-1] += f" since {_clock(restarts.since)}"
+    if restarts.count:
+        words.append(f"{restarts.count} so far")
+    return ", ".join(words)
+
+
+def restart_remarks(state: ServerState, now: float) -> list[str]:
+    """What is to be said of a server's launches to come: the next one with its reason, or why there is none; who."""
+    restarts = state.restarts
+    next_one = upcoming(state, now)
+    if restarts.pending:
+        next_one = f"{next_one or 'waits for its restart'}, since it ended: {restarts.why}"
+    return [words for words in (next_one or restarts.why, who_restarts(restarts)) if words]
+
+
+def _clock(at: float) -> str:
+    """The time of day on this machine; with its date where that is another one."""
+    form = "%H:%M" if time.strftime("%F", time.localtime(at)) == time.strftime("%F") else "%F %H:%M"
+    return time.strftime(form, time.localtime(at))
