@@ -20,7 +20,7 @@ def upcoming(state: ServerState, now: float) -> str:
     return f"{number} in {span(restarts.next_at - now)}" if restarts.next_at > now else f"{number} now"
 
 
-def who_restarts(restarts: Restarts) -> str:
+def who_restarts(restarts: Restarts, now: float) -> str:
     """``restarts on failure, by you since 02:11, 2 so far``; empty without a policy."""
     if restarts.policy == "never":
         return ""
@@ -28,7 +28,7 @@ def who_restarts(restarts: Restarts) -> str:
     if restarts.by is not None:
         words.append(f"by {'you' if restarts.here else restarts.by}" if restarts.by else "but no open session does it")
     if restarts.since is not None:
-        words[-1] += f" since {_clock(restarts.since)}"
+        words[-1] += f" since {_clock(restarts.since, now)}"
     if restarts.count:
         words.append(f"{restarts.count} so far")
     return ", ".join(words)
@@ -40,10 +40,10 @@ def restart_remarks(state: ServerState, now: float) -> list[str]:
     next_one = upcoming(state, now)
     if restarts.pending:
         next_one = f"{next_one or 'waits for its restart'}, since it ended: {restarts.why}"
-    return [words for words in (next_one or restarts.why, who_restarts(restarts)) if words]
+    return [words for words in (next_one or restarts.why, who_restarts(restarts, now)) if words]
 
 
-def _clock(at: float) -> str:
+def _clock(at: float, now: float) -> str:
     """The time of day on this machine; with its date where that is another one."""
-    form = "%H:%M" if time.strftime("%F", time.localtime(at)) == time.strftime("%F") else "%F %H:%M"
-    return time.strftime(form, time.localtime(at))
+    then = time.localtime(at)
+    return time.strftime("%H:%M" if then[:3] == time.localtime(now)[:3] else "%F %H:%M", then)

@@ -84,6 +84,18 @@ _REPORT: dict[str, Schema] = {
     "speculative": _object({"algorithm": _maybe("string"), "accept_len": _RATIO, "accept_rate": _RATIO}, null=True),
     "lines": {"type": "integer", "minimum": 0},
     "warnings": _list(_type("string")),
+    "restarts": _object(
+        {
+            "policy": {"enum": ["never", "on-failure", "always"]},
+            "by": {"type": ["string", "null"], "description": "who restarts; empty: nobody, null: nobody was asked"},
+            "here": {"type": "boolean", "description": "it is this session"},
+            "count": {"type": "integer", "minimum": 0, "description": "restarts that this session made"},
+            "pending": {"type": "boolean", "description": "a restart is to come"},
+            "why": {"type": "string", "description": "of that, or why there is none"},
+            "since": _TIME,
+            "next": _TIME,
+        }
+    ),
 }
 
 

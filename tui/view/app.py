@@ -14,11 +14,12 @@ from textual.css.query import NoMatches
 from textual.notifications import SeverityLevel
 from textual.widgets import Input
 
-from tui.fleet.api import Action, Kill, Launch, Reconnect, Relaunch, SmokeTest, Source
+from tui.fleet.api import Action, Discover, Forward, Kill, Launch, Reconnect, Relaunch, SmokeTest, Source
+from tui.report.restarts import upcoming
 from tui.sglang import verdict
 from tui.sglang.model import Phase
 from tui.view import actions, layout, paint
-from tui.view.glance import Glance, glance
+from tui.view.glance import Glance, glance, not_to_be_ended
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
@@ -216,13 +217,21 @@ class HcsApp(App[None]):
         self._ask_to_end("Relaunch", "ended and launched again", lambda name: Relaunch(name))
 
     def action_kill(self) -> None:
+        chosen = self.chosen
+        if chosen and upcoming(chosen.state, chosen.now):  # there is nothing yet that could be lost
+            if not self._refused():
+                self._send(Kill(chosen.name), "")
+            return
         self._ask_to_end("Kill", "ended", lambda name: Kill(name))
 
     def _ask_to_end(self, verb: str, becomes: str, make: Callable[[str], Action]) -> None:
-        from tui.view.screens.confirm import Confirm, question
+        from tui.view.screens.confirm import Confirm, TypeName, question
 
         chosen = self.chosen
         if chosen is None or self._refused():
+            return
+        if why := not_to_be_ended(chosen, verb):
+            self.notify(why, markup=False, timeout=8)
             return
 
         def answered(yes: bool | None) -> None:
@@ -235,6 +244,9 @@ class HcsApp(App[None]):
         if chosen.state.run is None:
             self.notify(f"{chosen.name} does not run", markup=False)
             return
+        if chosen.state.info.stranger:
+            self.push_screen(TypeName(f"{verb} {chosen.name}?", question(chosen, becomes), chosen.name), answered)
+            return
         self.push_screen(Confirm(f"{verb} {chosen.name}?", question(chosen, becomes), verb, "Leave it"), answered)
 
     def action_smoke_test(self) -> None:
@@ -245,6 +257,19 @@ class HcsApp(App[None]):
     def action_reconnect(self) -> None:
         if self.chosen and self.chosen.state.info.host:
             self._send(Reconnect(self.chosen.state.info.host), "")
+
+    def action_discover(self) -> None:
+        host = self.chosen.state.info.host if self.chosen else next((h.name for h in self.source.hosts()), None)
+        if host:
+            self.discover(host)
+
+    def discover(self, host: str) -> None:
+        """Look for servers that somebody else started on ``host``."""
+        self._send(Discover(host), f"looking for servers on {host}")
+
+    def action_forward(self) -> None:
+        if self.chosen and not (verdict.saved(self.chosen.state) and self._refused()):
+            self._send(Forward(self.chosen.name), "")
 
     def _refused(self) -> bool:
         """Whether nothing may be changed here; then it says so."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
+from tui.report.restarts import upcoming
+from tui.sglang import verdict
 from tui.sglang.model import Phase, Sample, Stage
 from tui.view.draw import meter, units
 from tui.view.draw.row import Row, Span, cell, clip, fit, join, spread, width
@@ -94,6 +96,8 @@ def _with_marks(marks: Row, figures: Row, room: int) -> Row:
 def _marks(glance: Glance) -> Row:
     out: list[Row] = []
     state = glance.state
+    if next_one := upcoming(state, glance.now):
+        out.append([Span(f"↻ {next_one}", "start")])
     if glance.unreachable:
         age = units.span(glance.now - state.unreachable_since) if state.unreachable_since else ""
         why = f": {state.unreachable_why}" if state.unreachable_why else ""
@@ -106,6 +110,8 @@ def _marks(glance: Glance) -> Row:
 def _quiet(glance: Glance) -> str:
     """A server that does not run, in a few words."""
     state = glance.state
+    if taken := verdict.port_taken(state):
+        return f"not launched: {taken}"
     if state.notes:
         return state.notes[-1]
     match glance.phase:

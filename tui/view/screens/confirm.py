@@ -8,9 +8,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
 from tui.view.draw import units
+from tui.view.draw.row import clip
 from tui.view.glance import Glance
 
 
@@ -20,11 +21,18 @@ def question(chosen: Glance, becomes: str) -> str:
     if not chosen.runs:
         left = chosen.state.exit.left if chosen.state.exit else ()
         known = f" ({len(left)} process{'es' if len(left) != 1 else ''})" if left else ", if anything,"
-        return f"{chosen.name}{where} is {chosen.phase.value} already. What is left of it{known} will be {becomes}."
+        again = " It will not be restarted." if chosen.state.restarts.pending else ""
+        return (
+            f"{chosen.name}{where} is {chosen.phase.value} already. What is left of it{known} will be {becomes}.{again}"
+        )
     up = f" for {units.span(chosen.uptime)}" if chosen.uptime is not None else ""
     running = chosen.sample.running if chosen.sample else None
     lost = f" Its {running} running request{'s are' if running != 1 else ' is'} lost." if running else ""
-    return f"{chosen.name}{where}, {chosen.phase.value}{up}, will be {becomes}.{lost}"
+    what = f"{chosen.name}{where}, {chosen.phase.value}{up}, will be {becomes}.{lost}"
+    stranger = chosen.state.info.stranger
+    if stranger is None:
+        return what
+    return f"{what}\nIt was not launched from here: {stranger.owner} started it.\n{clip(stranger.command, 180)}"
 
 
 class Confirm(ModalScreen[bool]):
@@ -56,3 +64,31 @@ class Confirm(ModalScreen[bool]):
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
+
+
+class TypeName(ModalScreen[bool]):
+    """Says yes only when ``name`` was typed and entered: for what somebody else may need."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "no")]
+
+    def __init__(self, title: str, text: str, name: str) -> None:
+        super().__init__()
+        self._title, self._text, self._wanted = title, text, name
+
+    def compose(self) -> ComposeResult:
+        with Container(classes="dialog question") as dialog:
+            dialog.border_title = self._title
+            yield Static(self._text, markup=False, classes="text")
+            yield Static(f"Type {self._wanted} and Enter to end it; Esc leaves it.", markup=False, classes="text")
+            yield Input(id="name")
+
+    def on_mount(self) -> None:
+        self.query_one(Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if event.value.strip() == self._wanted:
+            self.dismiss(True)
+        else:
+            event.input.value = ""
+            event.input.placeholder = "that is not its name"
