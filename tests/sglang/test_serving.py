@@ -117,6 +117,8 @@ def test_probes_are_neither_life_nor_load() -> None:
         prefill(9, 1),
         '[2026-07-30 13:35:09] INFO:     127.0.0.1:5 - "GET /health HTTP/1.1" 200 OK',
         '[2026-07-30 13:35:09] INFO:     127.0.0.1:5 - "GET /metrics HTTP/1.1" 200 OK',
+        '[2026-07-30 13:35:09] INFO:     127.0.0.1:5 - "GET /healthz HTTP/1.1" 404 Not Found',
+        '[2026-07-30 13:35:09] INFO:     127.0.0.1:5 - "HEAD / HTTP/1.1" 404 Not Found',
         '[2026-07-30 13:35:09] INFO:     127.0.0.1:5 - "GET /v1/loads?include=core HTTP/1.1" 200 OK',
         "[2026-07-30 13:35:09] Endpoint '/get_server_info' is deprecated and will be removed in a future version.",
     )

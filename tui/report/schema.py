@@ -81,7 +81,14 @@ _REPORT: dict[str, Schema] = {
     ),
     "requests": _object({"running": _maybe("integer"), "queued": _maybe("integer")}),
     "usage": _object({"kv": _RATIO, "mamba": _RATIO, "swa": _RATIO}),
-    "speculative": _object({"algorithm": _maybe("string"), "accept_len": _RATIO, "accept_rate": _RATIO}, null=True),
+    "speculative": _object(
+        {
+            "algorithm": _maybe("string"),
+            "accept_len": _RATIO,
+            "accept_rate": {**_RATIO, "description": "as printed: up to 0.5.10 it counts the bonus token, then not"},
+        },
+        null=True,
+    ),
     "lines": {"type": "integer", "minimum": 0},
     "warnings": _list(_type("string")),
     "restarts": _object(
