@@ -44,7 +44,8 @@ _LOGGER = re.compile(  # before SGLang has set up its logging; and how it named 
 _HEAD = re.compile(
     r"(?:(?:Decode|Prefill) batch[.,\[ ]|Load weight (?:begin|end)|(?:[\w-]{1,20} )?KV Cache is allocated|"
     r"Mamba Cache is allocated|Memory pool end|Capture [\w -]{1,60}graph (?:begin|end)|Allocating [\d.]{1,12} GB host|"
-    r"Allocating \w{1,20} hierarchical|max_total_num_tokens=|Init (?:torch distributed|parallel) (?:begin|ends)|"
+    r"Allocating \w{1,20} hierarchical|(?<![\w.(])max_total_num_tokens=|"
+    r"Init (?:torch distributed|parallel) (?:begin|ends)|"
     r"server_args=|The server is fired up)"
 )
 _BAR_END = ("it/s]", "s/it]", "B/s]")

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from tui.sglang.mask import mask_text
 
 MOST_WARNINGS = 20
-_SUMMARY = re.compile(r"max_total_num_tokens=(?P<tokens>-?\d{1,15}), (?P<rest>.{0,1000})")
+_SUMMARY = re.compile(
+    r"max_total_num_tokens=(?P<tokens>-?\d{1,15}), (?P<rest>(?:chunked_p|max_p|max_r|context_l|\.\.\.).{0,1000})"
+)
 _FIELD = re.compile(r"(max_running_requests|context_len)=(\d{1,15})")
 _CAP = re.compile(
     r"max_running_requests is capped to (?P<capped>\d{1,9})|Max running requests is reset to (?P<reset>\d{1,9})|"

@@ -107,7 +107,7 @@ def _replay(m: re.Match[str]) -> Pool:
     return Pool("device", "Mamba replay", _sum(parts), "GiB", parts)
 
 
-_SIZES = rf"(?:K size: (?P<k>{_N}) GB, V size: (?P<v>{_N}) GB|(?:Fused )?KV size: (?P<kv>{_N}) GB)"
+_SIZES = rf"(?:K (?:size: )?(?P<k>{_N}) GB, V (?:size: )?(?P<v>{_N}) GB|(?:Fused )?KV size: (?P<kv>{_N}) GB)"
 _TOKENS = r"(?P<tokens>\d{1,15})"
 _DTYPE = r"(?:dtype: [\w.]{1,40}, )?"
 ROWS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Pool]], ...] = tuple(

@@ -30,7 +30,8 @@ def unfinished(record: str) -> bool:
 
 def continued(record: str, more: str) -> str | None:
     """An unfinished record with the line behind it; ``None`` if that line does not go on with it."""
-    joined = f"{record.rstrip()}{BREAK}{more.rstrip()}"
+    indented = more.startswith(("  ", "\t"))  # by hand, and so broken between words
+    joined = f"{record.rstrip()} {more.strip()}" if indented else f"{record.rstrip()}{BREAK}{more.rstrip()}"
     if record.startswith("max_total_num_tokens=") and "context_len=" in plain(record):
         return joined if _SUMMARY_GOES_ON.match(more.rstrip()) else None
     if pool_of(plain(record)) is None or joined.count("intermediate_") > record.count("intermediate_"):
