@@ -24,7 +24,8 @@ class LineKind(StrEnum):
 
 _PROBE_PATHS = (
     r"(?:/health(?:_generate|z)?|/livez|/readyz|/ping|/ready|/metrics/?|"
-    r"/get_model_info|/model_info|/get_server_info|/server_info|/get_load|/v1/loads|/v1/models|/get_server_args|/get_memory_pool_size|/)(?:\?[^ \"]{0,200})?"
+    r"/get_model_info|/model_info|/get_server_info|/server_info|/get_load|/v1/loads|/v1/models|"
+    r"/get_server_args|/get_memory_pool_size|/)(?:\?[^ \"]{0,200})?"
 )
 _PROBE = re.compile(
     r'"(?:GET|HEAD|OPTIONS) ' + _PROBE_PATHS + r" HTTP/|"
