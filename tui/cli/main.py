@@ -22,6 +22,7 @@ COMMANDS = {  # name → the module that has it as ``command``, and its line in 
     "relaunch": ("tui.cli.relaunch", "End servers and launch them again, perhaps with other flags."),
     "status": ("tui.cli.status", "What each server does now."),
     "logs": ("tui.cli.logs", "A server's log, from its first line on."),
+    "runs": ("tui.cli.runs", "Runs that the hosts keep; compare some, prune old ones."),
     "check": ("tui.cli.check", "Validate a profile; then preflight on its hosts."),
     "discover": ("tui.cli.discover", "SGLang servers that already run on hosts, whoever started them."),
     "forward": ("tui.cli.forward", "A server's port on this machine's loopback, until interrupted."),

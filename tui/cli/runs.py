@@ -1,0 +1,204 @@
+"""``hcs-tui runs``: the runs that the hosts keep; ``compare`` some of them; ``prune`` old ones."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import click
+
+from tui.cli.errors import CommandError, fail
+from tui.cli.exits import Exit
+from tui.cli.options import json_option, narrate, open_profile, print_json, profile_argument
+from tui.fleet.runs import GLANCE, WHOLE, PastRun, RunsOfHost, hosts_of, runs_of
+from tui.host.api import HostError, PrunedRun, RunRecord
+from tui.profile.model import Host, Profile, Server
+from tui.report.runs import (
+    comparison,
+    comparison_csv,
+    comparison_json,
+    comparison_markdown,
+    comparison_text,
+    run_report,
+    runs_table,
+)
+from tui.sglang.safe import safe
+
+Found = TypeVar("Found")
+
+
+class RunsGroup(click.Group):
+    """``runs PROFILE`` lists: what is no other subcommand is a profile."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in (*self.commands, "-h", "--help"):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return ["compare", "prune"]
+
+
+@click.group("runs", cls=RunsGroup, subcommand_metavar="PROFILE [SERVER] [--json] | compare … | prune …")
+def command() -> None:
+    """The runs of a profile's servers that their hosts keep, living and ended, newest first.
+
+    Each launch keeps a server's newest 20 runs and 10 GB of them; `runs prune` drops more.
+    """
+
+
+@command.command("list", hidden=True)
+@profile_argument
+@click.argument("server", required=False)
+@json_option
+def list_runs(profile: str, server: str | None, as_json: bool) -> Exit:
+    """The runs of a profile's servers, or of SERVER, newest first."""
+    loaded = open_profile(profile)
+    return asyncio.run(_list(loaded, loaded.select([server] if server else []), server, as_json))
+
+
+async def _list(profile: Profile, servers: Sequence[Server], server: str | None, as_json: bool) -> Exit:
+    async def of_host(host: RunsOfHost) -> list[PastRun]:
+        return [await host.look(record, GLANCE) for record in await host.records(profile.name, server)]
+
+    found, code = await _everywhere(servers, of_host)
+    runs = sorted((run for part in found for run in part), key=lambda run: run.record.started, reverse=True)
+    now = time.time()
+    if as_json:
+        print_json({"runs": [run_report(run, now) for run in runs]})
+    else:
+        click.echo(safe(runs_table(runs, now)))
+    return code
+
+
+async def _everywhere(
+    servers: Sequence[Server], work: Callable[[RunsOfHost], Awaitable[Found]]
+) -> tuple[list[Found], Exit]:
+    """``work`` on each host at once; those that cannot be reached are told, and make the exit code 4."""
+
+    async def on(host: Host) -> Found:
+        async with runs_of(host) as runs:
+            return await work(runs)
+
+    hosts = hosts_of(servers)
+    results = await asyncio.gather(*map(on, hosts), return_exceptions=True)
+    found: list[Found] = []
+    code = Exit.OK
+    for host, result in zip(hosts, results, strict=True):
+        if isinstance(result, HostError):
+            narrate(f"{host.name}: {result}")
+            code = Exit.UNREACHABLE
+        elif isinstance(result, BaseException):
+            raise result
+        else:
+            found.append(result)
+    return found, code
+
+
+@command.command("compare")
+@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True)
+@json_option
+@click.option("--csv", "form", flag_value="csv", help="Print comma-separated values.")
+@click.option("--markdown", "form", flag_value="markdown", help="Print a table for a wiki.")
+def compare(runs: tuple[str, ...], as_json: bool, form: str | None) -> Exit:
+    """What differs between runs: flags, seconds per stage, pools, throughput, outcome.
+
+    A RUN is PROFILE:SERVER/ID, by the beginning of its id; PROFILE:SERVER is the newest run, PROFILE:SERVER/~1 the
+    one before it.
+    """
+    if len(runs) < 2:
+        fail("a comparison takes two runs or more, as PROFILE:SERVER or PROFILE:SERVER/ID")
+    return asyncio.run(_compare([_reference(run) for run in runs], as_json, form))
+
+
+def _reference(text: str) -> tuple[Profile, Server, str]:
+    """``PROFILE:SERVER/ID``, its profile loaded. Ends the command where it is none."""
+    name, colon, rest = text.rpartition(":")
+    if not colon or not name:
+        fail(f"{text!r} names no run: it takes PROFILE:SERVER or PROFILE:SERVER/ID")
+    profile = open_profile(name, quiet=True)
+    if any(server.name == rest for server in profile.servers):
+        return profile, profile.server(rest), ""
+    server, _, run = rest.rpartition("/")
+    return profile, profile.server(server or rest), run if server else ""
+
+
+async def _compare(references: Sequence[tuple[Profile, Server, str]], as_json: bool, form: str | None) -> Exit:
+    found = []
+    for profile, server, name in references:
+        async with runs_of(server.host) as host:
+            record = _choose(await host.records(profile.name, server.name), server.name, name)
+            found.append(await host.look(record, WHOLE))
+        if (record.log_size or 0) > 2 * WHOLE:
+            narrate(f"{server.name}/{record.run}: the middle of its log was left out")
+    now = time.time()
+    rows = comparison(found, now)
+    if as_json:
+        click.echo(comparison_json(found, rows, now))
+    else:
+        form_of = {"csv": comparison_csv, "markdown": comparison_markdown, None: comparison_text}
+        click.echo(safe(form_of[form](rows)))
+    return Exit.OK
+
+
+def _choose(records: Sequence[RunRecord], server: str, name: str) -> RunRecord:
+    """The newest for no ``name``, the one before it for ``~1``, else the one whose id begins with ``name``."""
+    if (name.startswith("~") and name[1:].isdecimal()) or not name:
+        back = int(name[1:] or 0)
+        if back < len(records):
+            return records[back]
+        raise CommandError(f"{server} has {len(records)} runs, none {back} before the newest")
+    fitting = [record for record in records if record.run.startswith(name)]
+    if len(fitting) == 1 or (fitting and fitting[0].run == name):
+        return fitting[0]
+    ids = ", ".join(record.run for record in (fitting or records)[:5])
+    what = f"several runs that begin with {name!r}" if fitting else f"no run {name!r}"
+    raise CommandError(f"{server} has {what}; there are {ids}" if ids else f"{server} never ran")
+
+
+@command.command("prune")
+@profile_argument
+@click.argument("server", required=False)
+@click.option("--keep", type=click.IntRange(min=1), default=20, show_default=True, help="Runs of a server to keep.")
+@click.option("--max-gb", type=click.FloatRange(min=0), default=10.0, show_default=True, help="GB of a server to keep.")
+@click.option("--dry-run", "dry", is_flag=True, help="Only say what would be deleted.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def prune(profile: str, server: str | None, keep: int, max_gb: float, dry: bool, yes: bool) -> Exit:
+    """Delete old runs on their hosts, with their logs: never one that runs, never a server's newest."""
+    loaded = open_profile(profile)
+    servers = loaded.select([server] if server else [])
+
+    def once(only_look: bool) -> tuple[list[PrunedRun], Exit]:
+        return asyncio.run(_prune(loaded, servers, server, keep, max_gb * 1e9, only_look))
+
+    found, code = once(True)
+    _tell(found, "would be deleted" if dry else "to delete")
+    if dry or not found or code is not Exit.OK:
+        return code
+    if not yes and not click.confirm(f"Delete {len(found)} runs with their logs?", err=True):
+        return Exit.OK
+    found, code = once(False)
+    left = [run for run in found if not run.gone]
+    _tell([run for run in found if run.gone], "deleted")
+    _tell(left, "NOT deleted: look at its permissions")
+    return Exit.FAILED if left else code
+
+
+async def _prune(
+    profile: Profile, servers: Sequence[Server], server: str | None, keep: int, keep_bytes: float, dry: bool
+) -> tuple[list[PrunedRun], Exit]:
+    async def of_host(host: RunsOfHost) -> list[PrunedRun]:
+        names = {record.server for record in await host.records(profile.name, server)}
+        return [run for name in sorted(names) for run in await host.prune(profile.name, name, keep, keep_bytes, dry)]
+
+    found, code = await _everywhere(servers, of_host)
+    return [run for part in found for run in part], code
+
+
+def _tell(runs: Sequence[PrunedRun], what: str) -> None:
+    for run in runs:
+        click.echo(safe(f"{what}  {run.server}/{run.run}  {run.bytes / 1e6:.1f} MB  {run.folder}"))
+    if len(runs) > 1:
+        click.echo(f"{what}: {len(runs)} runs, {sum(run.bytes for run in runs) / 1e6:.1f} MB")
