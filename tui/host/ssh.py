@@ -106,7 +106,7 @@ class SshChannel:
                 raise HostError(
                     HostErrorKind.REFUSED,
                     f"sshd of {self._host} forbids forwarding.",
-                    "It is AllowTcpForwarding there.",
+                    "Its AllowTcpForwarding or DisableForwarding says so.",
                 ) from error  # of any other: nothing listens there yet
         except (TimeoutError, OSError, asyncssh.Error) as error:
             raise HostError(HostErrorKind.UNREACHABLE, f"{self._host} does not answer: {error}.") from error

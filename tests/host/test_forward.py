@@ -1,0 +1,86 @@
+"""A port of the host on this machine's loopback, over a real sshd and over reconnects."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+
+from tests.host.links import Ear, HostOf, opened, ssh_host
+from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.strangers import free_port, listens, started
+from tui.host.api import Forwarded, HostError, HostErrorKind, LinkUp
+
+
+async def fetched(port: int) -> bytes:
+    """What a GET of this machine's ``port`` answers."""
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET / HTTP/1.0\r\n\r\n")
+        data = await reader.read()
+        writer.close()
+    return data
+
+
+async def test_a_port_is_brought_here_and_taken_away(lasting_server: Sshd, tmp_path: Path) -> None:
+    async with opened(ssh_host(lasting_server, tmp_path / "state")) as link:
+        with started(tmp_path) as stranger:
+            local = await link.forward(stranger.port)
+            assert local != stranger.port
+            assert (await fetched(local)).endswith(b"hello from %d" % stranger.pid)
+            assert await link.forward(stranger.port) == local
+            link.unforward(stranger.port)
+            assert not listens(local)
+    assert not listens(local)
+
+
+async def test_it_is_there_again_after_a_reconnect(server: Sshd, tmp_path: Path) -> None:
+    async with opened(ssh_host(server, tmp_path / "state")) as link:
+        ear = Ear(link)
+        with started(tmp_path) as stranger:
+            local = await link.forward(stranger.port, local=free_port())
+            server.kill_sessions()
+            await ear.until(lambda: bool(ear.of(LinkUp)))
+            await ear.until(lambda: Forwarded(stranger.port, local) in ear.events)
+            assert (await fetched(local)).endswith(b"hello from %d" % stranger.pid)
+
+
+async def test_a_port_that_was_taken_meanwhile_is_told(server: Sshd, tmp_path: Path) -> None:
+    async with opened(ssh_host(server, tmp_path / "state")) as link:
+        ear = Ear(link)
+        local = await link.forward(free_port(), local=free_port())
+        server.kill_sessions()
+        with socket.socket() as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            while True:  # as soon as it is free: before the link tries again, after 0.4 s at least
+                try:
+                    thief.bind(("127.0.0.1", local))
+                    break
+                except OSError:
+                    await asyncio.sleep(0)
+            thief.listen()
+            await ear.until(lambda: any(isinstance(e, Forwarded) and e.trouble for e in ear.events))
+
+
+async def test_what_stands_in_the_way_is_named(lasting_server: Sshd, tmp_path: Path) -> None:
+    require_sshd()
+    strict = start_sshd(tmp_path / "strict", "DisableForwarding yes")
+    try:
+        async with opened(ssh_host(strict, tmp_path / "state")) as link:
+            with pytest.raises(HostError, match="forbids forwarding") as refused:
+                await link.forward(free_port())
+            assert refused.value.kind is HostErrorKind.REFUSED
+    finally:
+        strict.stop()
+    async with opened(ssh_host(lasting_server, tmp_path / "state")) as link:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            with pytest.raises(HostError, match=r"Port \d+ of this machine cannot be used") as refused:
+                await link.forward(free_port(), local=taken.getsockname()[1])
+            assert refused.value.kind is HostErrorKind.CONFIG
+    async with opened(HostOf(state_dir=str(tmp_path / "state"))) as link:
+        with pytest.raises(HostError, match="is this machine"):
+            await link.forward(free_port())
