@@ -22,7 +22,7 @@ def dry_run(servers: Sequence[Server], as_json: bool) -> Exit:
         if as_json:
             click.echo(json_line(now, server.name, "dry-run", **_described(server)))
         else:
-            click.echo(f"# {server.name} on {server.host.name}, {server.url}")
+            click.echo(f"# {server.name} on {server.host.name}, {server.url}{_policy(server)}")
             if server.setup:
                 click.echo(
                     f"cd {shlex.quote(server.cwd)}\n{server.setup.rstrip()}" if server.cwd else server.setup.rstrip()
@@ -36,6 +36,12 @@ def dry_run(servers: Sequence[Server], as_json: bool) -> Exit:
     return Exit.OK
 
 
+def _policy(server: Server) -> str:
+    """What is not the default of how it is launched, and launched again."""
+    apart = f", launches {server.host.stagger:g} s apart" if server.host.stagger else ""
+    return apart if server.restart == "never" else f", restart: {server.restart}{apart}"
+
+
 def _described(server: Server) -> dict[str, object]:
     return {
         "host": server.host.name,
@@ -43,5 +49,7 @@ def _described(server: Server) -> dict[str, object]:
         "cwd": server.cwd,
         "setup": server.setup,
         "log": server.log,
+        "restart": server.restart,
+        "stagger": server.host.stagger,
         "command": server.command_line(),
     }

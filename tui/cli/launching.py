@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
 from collections.abc import Sequence
 
 import click
 
 from tui.cli.exits import Exit
+from tui.cli.options import narrate
 from tui.cli.session import Narrator, host_exit, open_fleet
 from tui.fleet.api import Launch, Outcome
 from tui.fleet.fleet import Fleet
 from tui.fleet.outcome import decided, settled
+from tui.fleet.supervisor import Supervisor
 from tui.profile.model import Profile, Server
 from tui.report.events import heartbeat_text, json_line
 from tui.report.json import report
+from tui.report.restarts import upcoming
 from tui.report.text import status_table
 from tui.sglang import verdict
+from tui.sglang.events import Event, Queued, RestartsTold
 from tui.sglang.model import Phase
 from tui.sglang.safe import safe
+from tui.sglang.state import ServerState
 
 _HEARTBEAT_SECONDS = 30.0
 
@@ -109,7 +115,8 @@ async def headless_demo(profile: Profile, seconds: float) -> Exit:
 
 async def up(profile: Profile, servers: Sequence[Server], timeout: float | None, as_json: bool, stay: bool) -> Exit:
     narrator = Narrator(as_json)
-    async with open_fleet(profile, servers, narrator) as fleet:
+    async with open_fleet(profile, servers, narrator, restarts=stay) as fleet:
+        _tell_restarts(fleet, narrator)
         reachable = [n for n in fleet.supervisors if not fleet.host_of(n).error]
         started = await asyncio.gather(*(fleet.act(Launch(name)) for name in reachable))
         outcomes = dict(zip(reachable, started, strict=True))
@@ -119,3 +126,36 @@ async def up(profile: Profile, servers: Sequence[Server], timeout: float | None,
             fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))
             await asyncio.Event().wait()
         return code
+
+
+async def stay_up(profile: Profile, servers: Sequence[Server], timeout: float | None, as_json: bool) -> Exit:
+    """``up --stay`` until SIGTERM, which is how a service manager ends it well; servers run on."""
+    work = asyncio.ensure_future(up(profile, servers, timeout, as_json, stay=True))
+    ended = False
+
+    def end() -> None:
+        nonlocal ended
+        ended = True
+        work.cancel()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not ended:
+            raise
+        narrate("ended by SIGTERM; servers run on")
+        return Exit.OK
+
+
+def _tell_restarts(fleet: Fleet, narrator: Narrator) -> None:
+    def told(supervisor: Supervisor, _before: ServerState, event: Event) -> None:
+        if isinstance(event, RestartsTold):
+            narrator.follow_restarts(supervisor.state, time.time())
+        elif isinstance(event, Queued) and event.due is not None:
+            text = upcoming(supervisor.state, time.time())
+            narrator.say(supervisor.server.name, "queued", text, seconds=round(event.due - event.at, 1))
+
+    fleet.listeners.append(told)
+    for state in fleet.states():
+        narrator.follow_restarts(state, time.time())

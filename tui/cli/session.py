@@ -15,8 +15,10 @@ from tui.cli.options import narrate
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.events import json_line
+from tui.report.restarts import upcoming, who_restarts
 from tui.sglang import verdict
 from tui.sglang.model import Phase
+from tui.sglang.restarts import Restarts
 from tui.sglang.state import ServerState
 
 _QUIET_SECONDS = 1.0  # before it is said what we wait for
@@ -29,6 +31,7 @@ class Narrator:
 
     as_json: bool
     said: dict[str, set[str]] = field(default_factory=dict)  # run → phases and stages that were told of it
+    restarts: dict[str, Restarts] = field(default_factory=dict)  # by server: what was told last
 
     def say(self, server: str, event: str, text: str, **details: object) -> None:
         if self.as_json:
@@ -54,6 +57,22 @@ class Narrator:
             self.say(state.info.name, "stage", stage.value.replace("_", " "), stage=stage.value)
         else:
             self.say(state.info.name, phase.value, phase.value)
+
+    def follow_restarts(self, state: ServerState, now: float) -> None:
+        """Say what will be launched again, what was, what will not be, and when somebody else takes it over."""
+        told, name = state.restarts, state.info.name
+        before = self.restarts.get(name, Restarts())
+        self.restarts[name] = told
+        details = {"attempt": told.count + 1, "limit": told.limit, "reason": told.why}
+        if told.next_at is not None and told.next_at != before.next_at:
+            seconds = round(max(0.0, told.next_at - now), 1)
+            self.say(name, "restart", f"{upcoming(state, now)}: {told.why}", **details, seconds=seconds)
+        elif told.count > before.count:
+            self.say(name, "restarted", f"restarted, {told.count} of {told.limit}", attempt=told.count)
+        elif told.why and not told.pending and told.why != before.why:
+            self.say(name, "not-restarted", told.why, reason=told.why)
+        if told.by and (told.by, told.here) != (before.by, before.here):
+            self.say(name, "restarts", who_restarts(told, now), by=told.by, here=told.here)
 
     def _failed(self, state: ServerState) -> None:
         failure = verdict.failure(state)
@@ -83,11 +102,12 @@ async def open_fleet(
     narrator: Narrator | None = None,
     *,
     read_only: bool = False,
+    restarts: bool = False,
     patience: float | None = None,
 ) -> AsyncIterator[Fleet]:
     """A fleet whose hosts have answered or failed, and whose running servers are known with their log's beginning and
     end. A host that has done neither after ``patience`` seconds counts as failed."""
-    fleet = Fleet(profile, servers, read_only=read_only)
+    fleet = Fleet(profile, servers, read_only=read_only, restarts=restarts)
     fleet.start()
     try:
         await _settled(fleet, patience)

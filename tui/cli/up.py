@@ -27,6 +27,8 @@ def command(
         return dry_run(selected, as_json)
     import asyncio
 
-    from tui.cli.launching import up
+    from tui.cli.launching import stay_up, up
 
-    return asyncio.run(up(loaded, selected, timeout, as_json, stay))
+    if stay:
+        return asyncio.run(stay_up(loaded, selected, timeout, as_json))
+    return asyncio.run(up(loaded, selected, timeout, as_json, stay=False))
