@@ -63,6 +63,9 @@ def is_warmup(values: Mapping[str, float]) -> bool:
     )
 
 
+HEALTH_CHECK = b"#new-seq: 1, #new-token: 1, #cached-token: 0,"
+
+
 def is_health_check(body: bytes) -> bool:
     """Whether a prefill is a ``/health`` request: one token, nothing cached."""
-    return body.startswith(b"#new-seq: 1, #new-token: 1, #cached-token: 0,", body.find(b"#"))
+    return HEALTH_CHECK in body

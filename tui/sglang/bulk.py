@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
-from tui.sglang.batch import is_health_check, tokens
+from tui.sglang.batch import HEALTH_CHECK, is_health_check, tokens
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, ranks_in, seconds_of
 from tui.sglang.replicas import LATE, Batches, dp_rank
@@ -86,7 +86,7 @@ def take(run: list[Row], batches: Batches) -> Taken | None:
     told, probes = [], 0
     for row in run:
         kind = whos[row[3]][0]
-        if kind is not _DECODE and _is_probe(kind, row[4]):
+        if (kind is _ACCESS or HEALTH_CHECK in row[4]) and _is_probe(kind, row[4]):
             probes += min(len(raw(row)), LINE_CAP) + 1
         elif kind is not _ACCESS:
             told.append(row)

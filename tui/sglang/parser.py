@@ -37,7 +37,9 @@ from tui.sglang.trace import EMPTY, Trace, observe
 from tui.sglang.wrapped import BREAK, continued, plain, unfinished
 
 BLOCK = 4 << 20  # bytes that a whole log is read in
+HEAD_CAP = 8 << 10  # bytes kept of what a progress bar has shown before in its line
 
+_BLANK = re.compile(rb"(?:\r?\n)++")
 _BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?:[.,] | \[)(?P<body>.*)", re.DOTALL)
 _ACCESS = re.compile(r"INFO: {1,6}\S{1,64} - \"")
 _ANSWERED = re.compile(r" HTTP/\S{1,4}\" 2\d\d")
@@ -136,17 +138,33 @@ class LogParser:
 
     def _whole(self, text: bytes) -> None:
         """Whole lines: those of a server that works many at a time, all others one by one."""
+        begun = self._lines(text, start=True)
+        for batches, run in parts(rows(text[begun:])) if begun < len(text) else ():
+            if not (batches and self.ready and self._run(run)):
+                self._lines(b"\n".join([*map(raw, run), b""]))
+
+    def _lines(self, text: bytes, *, start: bool = False) -> int:
+        """Read whole lines one by one, those of a ``start`` until the server is ready; how many bytes were read."""
         begun = 0
-        while not self.ready and begun < len(text):  # a start-up
+        while begun < len(text) and not (start and self.ready):
+            blank = _BLANK.match(text, begun)
+            if blank:
+                self._blank_lines(text.count(b"\n", begun, blank.end()))
+                begun = blank.end()
+                continue
             end = text.index(b"\n", begun)
             self._piece(text[begun:end])
             self._end_line()
             begun = end + 1
-        for batches, run in parts(rows(text[begun:])) if begun < len(text) else ():
-            if not (batches and self.ready and self._run(run)):
-                for row in run:
-                    self._piece(raw(row))
-                    self._end_line()
+        return begun
+
+    def _blank_lines(self, count: int) -> None:
+        """Blank lines say nothing but to a traceback that waits for its end, and to that not for long."""
+        for number in range(self.lines + 1, self.lines + count + 1):
+            before, self.trace = self.trace, observe(self.trace, Line(number, b"", ""))
+            if self.trace is before:
+                break
+        self.lines += count
 
     def _run(self, run: list[Row]) -> bool:
         """Read a run of batch and access lines at once; ``False`` when that cannot be done."""
@@ -192,8 +210,8 @@ class LogParser:
 
     def _segment(self, segment: bytes) -> None:
         raw = self.head + segment if self.head else segment
-        if len(self.head) < LINE_CAP:
-            self.head = (raw + b"\r")[:LINE_CAP]
+        if len(self.head) < HEAD_CAP:
+            self.head = (raw + b"\r")[:HEAD_CAP]
         if not segment.strip():
             if not self.head.strip():
                 self._line(Line(self.lines + 1, b"", ""))
@@ -227,7 +245,7 @@ class LogParser:
         self.trace = observe(self.trace, line)
 
     def _living(self, line: Line) -> None:
-        self.last_raw = line.raw[-4096:] if line.raw.count(b"\r") else line.raw[:4096]
+        self.last_raw = line.raw[-4096:] if b"\r" in line.raw else line.raw[:4096]
         self.last_local = line.time if line.time is not None else self.last_local
 
     def _mended(self, line: Line) -> Line:
@@ -247,8 +265,9 @@ class LogParser:
             return
         elif message.startswith("Scheduler hit an exception"):
             self.stages.failed(line.ranks, line.time)
-        if not self.recognized and _OWN.search(line.raw[:2000].decode("latin-1")):
-            self.recognized = True
+        if not self.recognized:
+            seen = message[:2000] if b"\r" in line.raw else line.raw[:2000].decode("latin-1")
+            self.recognized = _OWN.search(seen) is not None
         if self.numbers.take(line.ranks, message):
             self._hint(line)
             return
@@ -265,7 +284,7 @@ class LogParser:
         again = self.stages.told and line.raw[:1] in b"[0123456789" and same_server(self.args, args)
         if again or self.stopping or self.ready or diagnosis.fatal(self.trace):
             self._restart()
-        self.args = args
+        self.args, self.stages.expected = args, None
         self.recognized = True
 
     def _restart(self) -> None:
@@ -293,7 +312,7 @@ class LogParser:
                 self.stages.hinted(Stage.READY, line.time)
         else:
             self._hint(line)
-        if ranks and not self.stages.expected:
+        if ranks and self.stages.expected is None:
             self._expect(ranks)
 
     def _hint(self, line: Line) -> None:
@@ -302,7 +321,7 @@ class LogParser:
             self.stages.hinted(stage, line.time or self.last_local)
 
     def _rank_stage(self, line: Line, stage: Stage) -> None:
-        if line.ranks and not self.stages.expected:
+        if line.ranks and self.stages.expected is None:
             self._expect(line.ranks)
         if matching(line.message, LEADER_ROWS) is not None:
             self.stages.leader_reached(line.ranks, stage, line.time)
