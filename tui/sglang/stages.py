@@ -162,7 +162,7 @@ class Stages:
     places: dict[str, _Place] = field(default_factory=dict)
     main: Stage | None = None
     leader: tuple[tuple[int, int], Stage] | None = None  # where a leader stood, and the stage that it told from there
-    expected: tuple[str, ...] = ()
+    expected: tuple[str, ...] | None = None  # the ranks that the arguments imply; ``None``: not yet asked
     progress: Progress | None = None
     spans_: dict[Stage, StageSpan] = field(default_factory=dict)
     current: Stage | None = None
@@ -204,7 +204,7 @@ class Stages:
         stands = {rank: self._stands(place).position for rank, place in self.places.items()}
         top = max(stands.values())
         behind = {rank for rank, position in stands.items() if position < top}
-        unheard = {rank for rank in self.expected if rank not in self.places}
+        unheard = {rank for rank in self.expected or () if rank not in self.places}
         return tuple(sorted(behind | unheard, key=natural))[:64]
 
     def _stands(self, place: _Place) -> _Place:
