@@ -27,15 +27,15 @@ class Turns:
             if self._wait() or self._lock.locked():
                 tell(self._wait() + ahead * self.seconds)
             await self._lock.acquire()
+            try:
+                while wait := self._wait():
+                    tell(wait)
+                    await asyncio.sleep(wait)
+            except BaseException:
+                self._lock.release()
+                raise
         finally:
             self._waiting -= 1
-        try:
-            while wait := self._wait():
-                tell(wait)
-                await asyncio.sleep(wait)
-        except BaseException:
-            self._lock.release()
-            raise
 
     def give(self, age: float | None) -> None:
         """Let the next one go on. ``age``: seconds since this turn's launch began; ``None`` if there was none."""
