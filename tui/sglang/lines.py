@@ -27,8 +27,11 @@ _WRAPPER = re.compile(
     r"(?:"
     r"\((?:[\w:.]{1,80} )?pid=\d+[^)]{0,80}\) ?"  # Ray
     r"|[\w./-]{1,80} {0,40}\| "  # docker compose
+    r"|\d{4}-\d\d-\d\dT[\d:.,]{8,24}(?:Z|[+-]\d\d:?\d\d) \S{1,64} [\w.@/-]{1,64}\[\d{1,8}\]: "  # journald, iso
     r"|\d{4}-\d\d-\d\d[T ][\d:.,]{8,24}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?"  # CRI, kubectl --timestamps
     r"|\[\d{4}-\d\d-\d\dT[\d:.]{8,24}Z?\] "
+    r"|\[pod/[^\]\s]{1,200}\] "  # kubectl logs --prefix
+    r"|\[default\d{1,4}\]:|\[\d{1,4},\d{1,4}\]<std(?:out|err)>: {0,1}|\d{1,4}: "  # torchrun, mpirun, srun
     r"|[A-Z][a-z]{2} {1,2}\d{1,2}, \d{4} @ [\d:.]{8,16}\s{1,8}"  # Kibana
     r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d \S{1,64} [\w.@/-]{1,64}(?:\[\d{1,8}\])?: "  # journald, syslog
     r"|" + _LEVEL + r" \d\d-\d\d [\d:]{8,12} \[?[\w./]{1,80}:\d{1,6}\] "  # vLLM's logger
