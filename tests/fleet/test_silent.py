@@ -161,3 +161,55 @@ def test_what_a_launch_plans_depends_on_its_release(version: str | None, planned
     assert info.planned_host_gb == planned
     state = reduce(ServerState(ServerInfo("one")), Launched(1.0, RunInfo("r", 1, 1.0, (), "/log"), (), info))
     assert state.info == info
+
+
+SHORT = """
+import sys, threading, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+tokens = 0
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        text = 'sglang:realtime_tokens_total{mode="decode",tp_rank="0"} %d\\n' % tokens
+        body = text.encode() if self.path == "/metrics" else b""
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words):
+        pass
+
+server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print(time.strftime("[%Y-%m-%d %H:%M:%S] Load weight begin. avail mem=78.41 GB"), flush=True)
+print(time.strftime("[%Y-%m-%d %H:%M:%S] The server is fired up and ready to roll!"), flush=True)
+while True:
+    time.sleep(0.1)
+    tokens += 30
+    print(time.strftime("[%Y-%m-%d %H:%M:%S] Prefill batch, #new-seq: 1, #new-token: 500, #cached-token: 0, ")
+          + "token usage: 0.04, #running-req: 1, #queue-req: 2", flush=True)
+"""
+
+
+async def test_short_answers_print_no_rate_but_have_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log comes first: what it tells is shown, and only what it does not tell is asked for."""
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.5)
+    made = own_format(tmp_path)
+    (tmp_path / "server.py").write_text(SHORT)
+    async with running(made, tmp_path) as fleet:
+        assert (await fleet.act(Launch("gpu0"))).ok
+        await reach(fleet, "gpu0", Phase.READY)
+        supervisor = fleet.supervisors["gpu0"]
+
+        def rate() -> float:
+            return verdict.throughput(supervisor.state, supervisor.now).generate or 0.0
+
+        assert await fleet.until(lambda: rate() > 0, DEADLINE)
+        told = report(supervisor.state, supervisor.now)
+        assert (told["requests"], told["usage"]) == (
+            {"running": 1, "queued": 2},
+            {"kv": 0.04, "mamba": None, "swa": None},
+        )
+        assert supervisor.state.http_ready is None, "the log says that it is ready"

@@ -15,13 +15,15 @@ from tui.host.api import HostError, HttpAnswer, Link
 from tui.profile.model import Secret, Server
 from tui.sglang import http, live, verdict
 from tui.sglang.events import HttpRead, Noted
-from tui.sglang.model import Sample
+from tui.sglang.model import Phase, Sample
 from tui.sglang.state import ServerState
 
 if TYPE_CHECKING:
     from tui.fleet.supervisor import Supervisor
 
 PROBE_SECONDS = 10.0
+RECENT = 30.0  # seconds since the last line of a server that works
+SECONDS = 5  # with batch lines and without a rate: the first ones after idleness never have one
 OK, UNAUTHORIZED = 200, 401
 
 
@@ -30,6 +32,16 @@ def wants_http(state: ServerState) -> bool:
     if not state.alive or state.listening != "own" or state.info.ready_by == "log":
         return False
     return state.info.ready_by == "http" or verdict.silent(state.log)
+
+
+def wants_rate(state: ServerState, now: float) -> bool:
+    """Whether a server that works prints no rate, so that it must be asked for one."""
+    if verdict.phase(state) is not Phase.READY or state.log_at is None:
+        return False
+    if not verdict.unrated(state.log) or now - state.log_at > RECENT:
+        return False
+    lately = state.log.series[-SECONDS:]
+    return len(lately) == SECONDS and all(sample.generate is None for sample in lately)
 
 
 class HttpProbe:
@@ -43,7 +55,7 @@ class HttpProbe:
 
     def consider(self) -> None:
         """Begin to ask when that became necessary."""
-        if wants_http(self._supervisor.state) and (self._task is None or self._task.done()):
+        if self._wanted() and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._ask())
 
     def stop(self) -> None:
@@ -55,14 +67,19 @@ class HttpProbe:
 
     async def _ask(self) -> None:
         supervisor, port = self._supervisor, self._supervisor.server.port
-        while port is not None and wants_http(supervisor.state):
-            ready = await self._ready(port)
-            wanted = ready and supervisor.state.log.latest is None  # the log comes first
+        while port is not None and self._wanted():
+            ready = await self._ready(port) if wants_http(supervisor.state) else None
+            told = supervisor.state.log.latest  # the log comes first
+            wanted = ready is not False and (told is None or told.generate is None)
             now = await self._reading(port) if wanted else None
             before, self._before = self._before, now or self._before
             sample = http.rate(before, now) if before and now else now.sample if now else None
             supervisor.apply(HttpRead(supervisor.now, ready, sample, now.facts if now else None))
             await asyncio.sleep(PROBE_SECONDS)
+
+    def _wanted(self) -> bool:
+        state = self._supervisor.state
+        return wants_http(state) or wants_rate(state, self._supervisor.now)
 
     async def _get(self, port: int, path: str) -> HttpAnswer:
         """Raises ``HostError`` when nothing answers."""

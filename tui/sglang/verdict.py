@@ -178,9 +178,21 @@ def planned_host_gb(state: ServerState) -> float | None:
     return planned.total_gb if planned.enabled else state.info.planned_host_gb
 
 
+def unrated(log: LogFacts) -> bool:
+    """Whether a log tells of requests, but of no rate: answers of fewer than ``--decode-log-interval`` tokens print no
+    decode line."""
+    latest, ready = log.latest, log.ready_local
+    return latest is not None and latest.generate is None and ready is not None and latest.at_local > ready
+
+
 def figures(state: ServerState) -> Sample | None:
-    """The newest figures: of the log, or by HTTP where the log tells none."""
-    return state.log.latest or state.http
+    """The newest figures: of the log, or by HTTP where the log tells none; so is a rate that it does not tell."""
+    latest, http = state.log.latest, state.http
+    if latest is None or http is None:
+        return latest or http
+    if not unrated(state.log) or http.at_local < latest.at_local - HTTP_INTERVAL:
+        return latest
+    return replace(latest, at_local=max(latest.at_local, http.at_local), generate=http.generate)
 
 
 def throughput(state: ServerState, now: float) -> Throughput:
@@ -220,7 +232,7 @@ def age(state: ServerState, latest: Sample, now: float) -> float | None:
 
 def interval(state: ServerState) -> float:
     """Seconds between the last two samples with a rate."""
-    if state.log.latest is None:
+    if state.log.latest is None or unrated(state.log):
         return HTTP_INTERVAL
     told = [s.at_local for s in state.log.series[-20:] if s.generate is not None]
     return told[-1] - told[-2] if len(told) > 1 and told[-1] - told[-2] < 60 else 0.0

@@ -112,7 +112,7 @@ def glance(state: ServerState, now: float) -> Glance:
         generate=rates.generate,
         prefill=rates.prefill,
         stale=rates.stale,
-        sample=state.log.latest or state.http,
+        sample=verdict.figures(state),
     )
 
 
