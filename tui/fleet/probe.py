@@ -1,4 +1,4 @@
-"""What is asked of a server by HTTP: readiness where its log cannot tell, and a smoke test on request.
+"""What is asked of a server by HTTP: readiness and figures where its log cannot tell them, a smoke test on request.
 
 Never ``/health``, which makes SGLang generate a token; never more often than every 10 s.
 """
