@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -98,6 +99,8 @@ def _marks(glance: Glance) -> Row:
     state = glance.state
     if next_one := upcoming(state, glance.now):
         out.append([Span(f"↻ {next_one}", "start")])
+    elif state.restarts.why and not state.restarts.pending:
+        out.append([Span("↻ " + re.split("[,:]", state.restarts.why)[0], "warn")])  # the reason stands beside the log
     if glance.unreachable:
         age = units.span(glance.now - state.unreachable_since) if state.unreachable_since else ""
         why = f": {state.unreachable_why}" if state.unreachable_why else ""

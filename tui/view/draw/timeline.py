@@ -116,8 +116,11 @@ def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:
     """Failure with what to do, how it ended, stall, ranks that others wait for, notes: wrapped, most telling first.
 
     Where ``rows`` are too few, the explanation gives way to what to do, in a few words or else as long as it is;
-    every cut shows as ``…``.
+    every cut shows as ``…``. That a failure is not followed by a restart stands before all else.
     """
+    left = glance.state.restarts
+    first = _cut(_paragraph(left.why, columns, "warn", "↻ "), 2, columns) if left.why and not left.pending else []
+    rows -= len(first)
     why, advice = _failure(glance, columns)
     if advice and len(why) + len(advice[0]) > rows:
         remedy = glance.reason.rpartition(" → ")[2] if " → " in glance.reason else ""
@@ -125,7 +128,7 @@ def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:
             advice.insert(0, _paragraph(remedy, columns, "accent", "→ "))
         why = _cut(why, max(1, rows - len(advice[0])), columns)
     told = [*why, *(row for part in advice for row in part), *_marks(glance, columns)]
-    return _cut(told, rows, columns)
+    return [*first, *_cut(told, rows, columns)]
 
 
 def _failure(glance: Glance, columns: int) -> tuple[list[Row], list[list[Row]]]:
@@ -155,7 +158,8 @@ def _marks(glance: Glance, columns: int) -> list[Row]:
     for note in state.notes:
         out += _paragraph(note, columns, "muted", "· ")
     for words in restart_remarks(state, glance.now):
-        out += _paragraph(words, columns, "muted", "↻ ")
+        if words != state.restarts.why:  # which stands above all
+            out += _paragraph(words, columns, "muted", "↻ ")
     return out
 
 
