@@ -71,6 +71,8 @@ WRAPPERS: dict[str, Callable[[bytes], bytes]] = {
     "syslog": before(b"Feb  1 00:05:03 gpu-node-1 python3[2882]: "),
     "JSON, message": shipped_json("message"),
     "JSON, msg": shipped_json("msg"),
+    "JSON, journald": shipped_json("MESSAGE"),
+    "logcli": before(b'2026-02-01T00:05:03Z {app="sglang", pod="sglang-0"} '),
     "JSON, fluent bit": shipped_json("log"),
     "srun --label": before(b"0: "),
     "torchrun": before(b"[default0]:"),
@@ -118,3 +120,32 @@ def test_a_wrapper_changes_nothing(name: str, wrapper: str) -> None:
     wrapped = told(b"\n".join(WRAPPERS[wrapper](line) for line in lines) + b"\n")
     wrong = {key: (wrapped[key], plain[key]) for key in plain if wrapped[key] != plain[key]}
     assert not wrong
+
+
+BEGIN = b"[2026-02-01 00:05:03 TP0] Load weight begin. avail mem=78.41 GB"
+OTHER = b"[2026-02-01 00:05:03 TP1] Load weight begin. avail mem=77.41 GB"
+READY = b"[2026-02-01 00:05:04] The server is fired up and ready to roll!"
+DECODE = (
+    b"[2026-02-01 00:05:%02d DP%d TP%d] Decode batch, #running-req: 2, #token: 9, token usage: 0.50, "
+    b"gen throughput (token/s): 50.00, #queue-req: 0"
+)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (BEGIN, OTHER),
+        (BEGIN, OTHER, READY, DECODE % (8, 0, 0), DECODE % (8, 1, 1), DECODE % (9, 0, 0), DECODE % (9, 1, 1)),
+        (READY, DECODE % (8, 0, 0), DECODE % (8, 1, 1), DECODE % (9, 0, 0)),
+    ],
+)
+def test_glued_records_are_taken_apart(lines: tuple[bytes, ...]) -> None:
+    apart = told(b"\n".join(lines) + b"\n")
+    for place in range(len(lines) - 1):
+        glued = told(b"\n".join((*lines[:place], lines[place] + lines[place + 1], *lines[place + 2 :])) + b"\n")
+        assert {**glued, "lines": 0} == {**apart, "lines": 0}
+
+
+def test_quoted_times_are_no_records() -> None:
+    quoted = told(READY + b'\n[2026-02-01 00:05:09] Receive: "[2026-02-01 00:05:03 TP0] Load weight begin"\n')
+    assert quoted["stage"] == "ready"

@@ -45,9 +45,13 @@ def rows(text: bytes) -> list[Row]:
     if b"\r\n" in text:
         text = text.replace(b"\r\n", b"\n")
     table: list[Row] = _ROW.findall(text)
-    if b"\r" in text or b"\x1b" in text:  # bars and colours need a closer look
-        return [(b"", b"", b"", b"", raw(row)) if b"\r" in row[4] or b"\x1b" in row[4] else row for row in table]
+    if b"\r" in text or b"\x1b" in text or text.count(b"[20") > len(table):  # bars, colours, glued records
+        return [(b"", b"", b"", b"", raw(row)) if _odd(row[4]) else row for row in table]
     return table
+
+
+def _odd(body: bytes) -> bool:
+    return b"\r" in body or b"\x1b" in body or b"[20" in body
 
 
 def raw(row: Row) -> bytes:

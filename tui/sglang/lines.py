@@ -30,6 +30,7 @@ _WRAPPER = re.compile(
     r"|\d{4}-\d\d-\d\dT[\d:.,]{8,24}(?:Z|[+-]\d\d:?\d\d) \S{1,64} [\w.@/-]{1,64}\[\d{1,8}\]: "  # journald, iso
     r"|\d{4}-\d\d-\d\d[T ][\d:.,]{8,24}(?:Z|[+-]\d\d:?\d\d)? (?:std(?:out|err) [FP] )?"  # CRI, kubectl --timestamps
     r"|\[\d{4}-\d\d-\d\dT[\d:.]{8,24}Z?\] "
+    r"|\{\w{1,60}=[^{}]{0,400}\} {1,4}"  # the labels that logcli prints
     r"|\[pod/[^\]\s]{1,200}\] "  # kubectl logs --prefix
     r"|\[default\d{1,4}\]:|\[\d{1,4},\d{1,4}\]<std(?:out|err)>: {0,1}|\d{1,4}: "  # torchrun, mpirun, srun
     r"|[A-Z][a-z]{2} {1,2}\d{1,2}, \d{4} @ [\d:.]{8,16}\s{1,8}"  # Kibana
@@ -51,6 +52,9 @@ _HEAD = re.compile(
     r"Init (?:torch distributed|parallel) (?:begin|ends)|"
     r"server_args=|The server is fired up)"
 )
+# Two processes wrote at once, and only one newline came
+_GLUED = re.compile(r"(?<=[^\s\[(:='\"])(?=\[20\d\d-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{3})?(?: [\w.]{1,64}){0,8}\] )")
+GLUED_CAP, MOST_GLUED = 8192, 16  # characters of a line in which glued records are sought, and how many
 _BAR_END = ("it/s]", "s/it]", "B/s]")
 
 
@@ -79,6 +83,15 @@ def parse(number: int, raw: bytes, segment: bytes) -> tuple[Line, ...]:
     text = segment.decode("utf-8", "replace").rstrip()
     if text.startswith("{"):
         text = _of_json(text)
+    if text.count("[20", 1):
+        records = _GLUED.split(text[:GLUED_CAP], maxsplit=MOST_GLUED)
+        if len(records) > 1:
+            records[-1] += text[GLUED_CAP:]
+            return tuple(line for record in records for line in _lines(number, raw, record))
+    return _lines(number, raw, text)
+
+
+def _lines(number: int, raw: bytes, text: str) -> tuple[Line, ...]:
     found = _PREFIX.search(text, 0, 4096)
     if found is None:
         return (_unprefixed(number, raw, text),)
@@ -102,7 +115,7 @@ def _of_json(text: str) -> str:
         record = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    for key in ("log", "message", "msg"):
+    for key in ("log", "message", "msg", "MESSAGE", "body", "line", "event", "textPayload"):
         if isinstance(record, dict) and isinstance(record.get(key), str):
             stamp = record.get("asctime") or record.get("timestamp") or record.get("time")
             message = str(record[key]).rstrip()
