@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tui.sglang import diagnosis
@@ -34,7 +34,7 @@ from tui.sglang.stages import (
 )
 from tui.sglang.summary import summary
 from tui.sglang.trace import EMPTY, Trace, observe
-from tui.sglang.wrapped import BREAK, continued, plain, unfinished
+from tui.sglang.wrapped import mended
 
 BLOCK = 4 << 20  # bytes that a whole log is read in
 HEAD_CAP = 8 << 10  # bytes kept of what a progress bar has shown before in its line
@@ -248,16 +248,8 @@ class LogParser:
         self.last_raw = line.raw[-4096:] if b"\r" in line.raw else line.raw[:4096]
         self.last_local = line.time if line.time is not None else self.last_local
 
-    def _mended(self, line: Line) -> Line:
-        """The whole of a record that was broken into lines, as far as it is there."""
-        if self.broken is not None and not line.prefixed:
-            record = continued(self.broken.message, line.message)
-            line = line if record is None else replace(self.broken, message=record)
-        self.broken = line if line.prefixed and unfinished(line.message) else None
-        return replace(line, message=plain(line.message)) if BREAK in line.message else line
-
     def _record(self, line: Line) -> None:
-        line = self._mended(line)
+        line, self.broken = mended(line, self.broken)
         message = line.message
         if message.startswith(("server_args=ServerArgs(", "server_args={")):
             self._server_args(line)
@@ -269,7 +261,7 @@ class LogParser:
             seen = message[:2000] if b"\r" in line.raw else line.raw[:2000].decode("latin-1")
             self.recognized = _OWN.search(seen) is not None
         if self.numbers.take(line.ranks, message):
-            self._hint(line)
+            self.stages.hint(message, line.time or self.last_local)
             return
         if _SOME_STAGE.search(message, 0, 400) is not None:
             self._stage(line)
@@ -311,14 +303,9 @@ class LogParser:
             if self.stages.stage in (None, Stage.LAUNCHING):
                 self.stages.hinted(Stage.READY, line.time)
         else:
-            self._hint(line)
+            self.stages.hint(message, line.time or self.last_local)
         if ranks and self.stages.expected is None:
             self._expect(ranks)
-
-    def _hint(self, line: Line) -> None:
-        stage = self.stages.hint(line.message)
-        if stage is not None:
-            self.stages.hinted(stage, line.time or self.last_local)
 
     def _rank_stage(self, line: Line, stage: Stage) -> None:
         if line.ranks and self.stages.expected is None:

@@ -252,14 +252,15 @@ class Stages:
         self.main = stage
         self._moved(time)
 
-    def hint(self, message: str) -> Stage | None:
-        """The stage that a message tells which is not said at its begin."""
+    def hint(self, message: str, time: float | None) -> None:
+        """Go as far as a message tells that is not said at a stage's begin."""
         stage = matching(message, HINT_ROWS)
         if stage is None and self.stage in (None, Stage.LAUNCHING):
-            return matching(message, EXCERPT_ROWS)
-        if stage is None and self.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE) and _FIRST_RUN.match(message):
-            return Stage.CUDA_GRAPH
-        return stage
+            stage = matching(message, EXCERPT_ROWS)
+        elif stage is None and self.stage in (Stage.KV_CACHE, Stage.MAMBA_CACHE) and _FIRST_RUN.match(message):
+            stage = Stage.CUDA_GRAPH
+        if stage is not None:
+            self.hinted(stage, time)
 
     def hinted(self, stage: Stage, time: float | None) -> None:
         """At least this stage, by what a failure tells."""

@@ -7,8 +7,10 @@ blank that was there may be gone: so a broken record has several readings, and t
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import product
 
+from tui.sglang.lines import Line
 from tui.sglang.pools import pool_of
 
 BREAK = "\x1f"  # stands where a record was broken
@@ -21,6 +23,15 @@ _POOL = re.compile(
 _STATES = re.compile(r"Mamba Cache is allocated\. (?!.{0,300}intermediate_conv_window_cache size: [\d.]{1,12} ?GB)")
 _SUMMARY_ENDS = re.compile(r"context_len=\d+, available_\w{3}_mem=[\d.]+ GB$")  # without the memory up to 0.4.6
 _SUMMARY_GOES_ON = re.compile(r"(?!\s?\d{1,9}$)\s?(?:\d{0,9}, ?)?[a-z_]{0,20}=?[\d.]{0,9} ?G?B?$")
+
+
+def mended(line: Line, held: Line | None) -> tuple[Line, Line | None]:
+    """A line, whole if it goes on with the one held, and what is to be held for the next."""
+    if held is not None and not line.prefixed:
+        record = continued(held.message, line.message)
+        line = line if record is None else replace(held, message=record)
+    rest = line if line.prefixed and unfinished(line.message) else None
+    return (replace(line, message=plain(line.message)) if BREAK in line.message else line), rest
 
 
 def unfinished(record: str) -> bool:
