@@ -58,7 +58,9 @@ async def test_a_found_server_is_read_and_ended(tmp_path: Path) -> None:
                 assert not refused.ok and "found running" in refused.message
             here = await fleet.act(Forward(name))
             assert here.ok and here.details["url"] == f"http://127.0.0.1:{stranger.port}"
-            killed = await fleet.act(Kill(name, 10.0))
+            left_alone = await fleet.act(Kill(name, 10.0))
+            assert not left_alone.ok and "typed" in left_alone.message
+            killed = await fleet.act(Kill(name, 10.0, typed=name))
             assert killed.ok and killed.message.endswith("nothing left"), killed.message
             assert await rig.reach(fleet, name, Phase.STOPPED)
         await fleet.act(Discover("here"))
@@ -75,7 +77,7 @@ async def test_one_without_a_log_is_asked_by_http(tmp_path: Path) -> None:
             supervisor = fleet.supervisors[name]
             assert supervisor.log_path is None
             assert any("/dev/null" in note for note in supervisor.state.notes)
-            assert not (await fleet.act(Kill(name))).ok  # read-only
+            assert not (await fleet.act(Kill(name, typed=name))).ok  # read-only
             stranger.process.kill()
             assert await rig.reach(fleet, name, Phase.LOST)
 

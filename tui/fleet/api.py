@@ -57,10 +57,12 @@ class Relaunch:
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """End a server and prove that nothing of it is left. ``grace``: seconds before SIGKILL, else the profile's."""
+    """End a server and prove that nothing of it is left. ``grace``: seconds before SIGKILL, else the profile's.
+    ``typed``: the name as the user typed it, without which a server that was found is left alone."""
 
     server: str
     grace: float | None = None
+    typed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def _number(flags: Flags, name: str) -> int:
 
 def remarks(one: Found, server: Server) -> Iterator[str]:
     """What is worth saying of a found server, the weightiest last."""
-    if one.kind == "program":
+    if one.kind == "program" and not _run_of_ours(one):
         yield "a program with SGLang inside"
     if rank := _number(server.flags, "node-rank"):
         yield f"node {rank} of a server on {_number(server.flags, 'nnodes') or 'several'} hosts: node 0 answers for it"

@@ -161,7 +161,9 @@ class Fleet:
                 except ValueError as error:
                     return Outcome(False, f"{action.server}: {error}")
                 return await supervisor.relaunch(hello, server)
-            case Kill(_, grace):
+            case Kill(name, _, typed) if supervisor.state.info.stranger and typed != name:
+                return Outcome(False, f"{name} was found running: it is ended only when its name was typed")
+            case Kill(_, grace, _):
                 outcome = await supervisor.kill(grace)
                 return replace(outcome, message=f"{outcome.message}; not restarted") if waited else outcome
             case SmokeTest():

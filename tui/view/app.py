@@ -222,7 +222,12 @@ class HcsApp(App[None]):
             if not self._refused():
                 self._send(Kill(chosen.name), "")
             return
-        self._ask_to_end("Kill", "ended", lambda name: Kill(name))
+        self._ask_to_end("Kill", "ended", self._kill)
+
+    def _kill(self, name: str) -> Kill:
+        """The action that was confirmed: of a found server, by its typed name."""
+        found = any(g.name == name and g.state.info.stranger for g in self.glances)
+        return Kill(name, typed=name if found else "")
 
     def _ask_to_end(self, verb: str, becomes: str, make: Callable[[str], Action]) -> None:
         from tui.view.screens.confirm import Confirm, TypeName, question
