@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 import click
 
@@ -21,9 +23,26 @@ from tui.profile.model import Profile
 @contextmanager
 def running_demo(servers: int = 4) -> Iterator[Profile]:
     """The demo's host, up for the length of the block, and the profile of its servers. It ends all of them."""
-    with tempfile.TemporaryDirectory(prefix="hcs-demo-") as folder, DemoHost() as host:
+    with termination_interrupts(), tempfile.TemporaryDirectory(prefix="hcs-demo-") as folder, DemoHost() as host:
         paths = host.start(Path(folder), servers=servers)
         yield load(paths.profile)
+
+
+@contextmanager
+def termination_interrupts() -> Iterator[None]:
+    """Within the block SIGTERM is what Ctrl-C is: the demo ends its servers and removes its folder."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        on_interrupt = signal.getsignal(signal.SIGINT)  # asyncio's, while its loop runs
+        if not callable(on_interrupt):
+            raise KeyboardInterrupt
+        on_interrupt(number, frame)
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @click.command("demo")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
@@ -10,6 +11,9 @@ from typing import NoReturn
 import click
 
 from tui.cli.exits import Exit
+from tui.sglang.safe import safe
+
+OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class CommandError(Exception):
@@ -41,11 +45,12 @@ def report(error: BaseException) -> Exit:
     if isinstance(error, BrokenPipeError | OutputClosed):
         _silence_stdout()
         return Exit.BROKEN_PIPE
-    if isinstance(error, click.ClickException):
-        error.show()
-        return Exit.USAGE
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        click.echo(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} --help' for help.\n", err=True)
     message, code = explain(error)
-    click.echo(message, err=True)
+    if isinstance(error, OSError) and error.filename is None:
+        _silence_stdout()
+    click.echo(safe(message), err=True)
     return code
 
 
@@ -53,13 +58,15 @@ def explain(error: BaseException) -> tuple[str, Exit]:
     """The message and the exit code of an error that is neither click's nor an interruption."""
     from tui.demo.host import DemoError
     from tui.host.api import HostError, HostErrorKind
-    from tui.profile.problem import ProfileError, UnknownServer
+    from tui.profile.problem import ProfileError, UnknownServer, one_line
     from tui.profile.secrets import SecretMissing
     from tui.report.png import PngUnavailable
 
     match error:
+        case click.ClickException():
+            return f"Error: {error.format_message()}", Exit.USAGE
         case CommandError():
-            return error.message, error.code
+            return one_line(error.message), error.code
         case ProfileError():
             return str(error), Exit.USAGE
         case UnknownServer() | SecretMissing() | PngUnavailable() | DemoError():
@@ -67,7 +74,9 @@ def explain(error: BaseException) -> tuple[str, Exit]:
         case HostError():
             return str(error), Exit.FAILED if error.kind is HostErrorKind.REFUSED else Exit.UNREACHABLE
         case OSError() if error.filename is not None:
-            return f"{error.filename}: {(error.strerror or str(error)).lower()}", Exit.USAGE
+            return f"{one_line(str(error.filename))}: {(error.strerror or str(error)).lower()}", Exit.USAGE
+        case OSError() if error.errno in OUTPUT_FULL:
+            return f"the output cannot be written: {(error.strerror or str(error)).lower()}", Exit.USAGE
         case _:
             what = f"{type(error).__name__}: {error}".rstrip(": ")
             return f"hcs-tui has a mistake in itself: {what}. HCS_DEBUG=1 shows where.", Exit.INTERNAL

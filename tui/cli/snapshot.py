@@ -57,6 +57,13 @@ def _poll(condition: Callable[[], bool], seconds: float) -> bool:
 
 def write(source: Source, out: Path, size: tuple[int, int], theme: str, view: str, profile: str | None) -> None:
     """Draw ``source`` as the ending of ``out`` says: svg, png, txt or json."""
+    try:
+        _write(source, out, size, theme, view, profile)
+    except OSError as error:
+        fail(f"--out {out}: cannot be written: {(error.strerror or str(error)).lower()}")
+
+
+def _write(source: Source, out: Path, size: tuple[int, int], theme: str, view: str, profile: str | None) -> None:
     ending = out.suffix.lower()
     if ending == ".json":
         text = json.dumps(document(profile, source.states(), source.now()), indent=1) + "\n"

@@ -18,7 +18,12 @@ class Problem:
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        return one_line(": ".join(part for part in (place, self.key, self.message) if part))
+
+
+def one_line(text: str) -> str:
+    """``text`` with everything that could move the cursor, colour or reorder what follows as an escape: ``a\\nb``."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 class ProfileError(Exception):
