@@ -260,3 +260,39 @@ def test_what_is_not_read_yet_is_said(tmp_path: Path) -> None:
     assert words in str(report(state, 0.0)["warnings"]) and f"gpu0: {words}" in remarks(state, 0.0)
     whole = reader.feed(100_000, LOG[100_000:])
     assert whole and not verdict.unread(replace(state, log=whole))
+
+
+async def test_a_long_spool_is_read_like_a_long_log(tmp_path: Path) -> None:
+    """A session that comes back to the same machine: nothing long is read at once, nothing is fetched again."""
+    rig = profile(tmp_path, LOG)
+    async with written(rig, tmp_path), session(rig, tmp_path / "first") as fleet:
+        supervisor = fleet.supervisors["gpu0"]
+        sizes: list[int] = []
+        fleet.listeners.append(lambda *_: sizes.append(supervisor.state.log.missing))
+        assert await fleet.until(partial(is_whole, supervisor), DEADLINE)
+        assert max(sizes) > 1_000_000, "the middle came later"
+        assert supervisor.state.log == read([LOG])
+        assert supervisor._intake and supervisor._intake._until == 0, "no middle was asked of the host"
+
+
+def test_a_spool_that_the_host_contradicts_is_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(LOG)
+    for size in (None, len(LOG) - 1):
+        reader = LogReader(tmp_path / "a.log")
+        facts = reader.open(size)
+        assert facts and facts.lines == LOG.count(b"\n") and reader.offset == len(LOG)
+    reader = LogReader(tmp_path / "a.log")
+    facts = reader.open(len(LOG))
+    assert facts and facts.ready and reader.offset < 100_000
+
+
+def test_a_spool_that_was_cut_is_fetched_again(tmp_path: Path) -> None:
+    (tmp_path / "a.log").write_bytes(LOG)
+    reader = LogReader(tmp_path / "a.log")
+    reader.open(len(LOG))
+    start = reader.leap(len(LOG))
+    reader.feed(start, LOG[start:])
+    os.truncate(tmp_path / "a.log", reader.offset)
+    assert reader.middle_is_spooled and reader.catch_up() is None and not reader.middle_is_spooled
+    facts = reader.feed(reader.offset, LOG[reader.offset :])
+    assert facts and facts.lines == LOG.count(b"\n") and (tmp_path / "a.log").read_bytes() == LOG

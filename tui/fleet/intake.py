@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from tui.fleet.logreader import LogGapError, LogReader
@@ -16,8 +16,11 @@ from tui.sglang.facts import LogFacts
 class LogIntake:
     """Asks for what its reader wants next. A link that was lost asks again by itself."""
 
-    def __init__(self, link: Link, record: RunRecord, reader: LogReader) -> None:
+    def __init__(
+        self, link: Link, record: RunRecord, reader: LogReader, told: Callable[[LogFacts | None], None]
+    ) -> None:
         self.reader = reader
+        self._told = told  # what reading the spool brought
         self._link = link
         self._run = record.run
         self._size = record.log_size or 0  # bytes that stood there when the run was found
@@ -45,8 +48,18 @@ class LogIntake:
             self._following = True
             self._go_on()  # the middle; a link that is lost at this moment remembers both
             await self._link.follow(self._run, self.reader.leap(self._size), self._inode)
+        elif self.reader.middle_is_spooled:
+            self._later(self._catch_up())
         elif middle := self.reader.middle():
             await self._fill(middle, middle=True)
+
+    async def _catch_up(self) -> None:
+        """The middle from the spool, as far as that goes, in half of the time."""
+        while self.reader.middle_is_spooled:
+            began = time.perf_counter()
+            self._told(self.reader.catch_up())
+            await asyncio.sleep(time.perf_counter() - began)
+        self._go_on()
 
     async def _fill(self, stretch: tuple[int, int], *, middle: bool) -> None:
         self._until = stretch[1]

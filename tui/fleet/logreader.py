@@ -67,6 +67,7 @@ class LogReader:
     trouble: str = ""
     offset: int = 0
     lost: int = 0  # bytes that were gone on the host before they were read
+    _spooled: int = 0  # bytes that an earlier session left
     _ahead: _Ahead | None = None
     _told: LogFacts | None = None  # of head and end
     _file: SpoolFile = field(init=False)
@@ -90,22 +91,33 @@ class LogReader:
         """The file to look at: the log's end, as long as its middle is missing."""
         return self._ahead.file.path if self._ahead else self.path
 
-    def open(self) -> LogFacts | None:
-        """Read what an earlier session spooled of this run; ``None`` when there is nothing."""
+    def open(self, size: int | None = None) -> LogFacts | None:
+        """Read what an earlier session spooled of this run, ``None`` for nothing. Of a long spool that agrees with a
+        log of ``size`` bytes only the head: its middle can wait, like one that stands on the host."""
         self._file.open()
-        for data in self._file.chunks():
+        for data in self._file.before():
             if data:
                 self._parser.feed(data)
-                self.offset += len(data)
             else:
                 self._parser.leap(0)
-                self.offset = 0
+        self._spooled = self._file.size()
+        patient = size is not None and size >= self._spooled
+        while not (patient and self._has_head and self._spooled - self.offset > NEAR):
+            data = self._file.read(self.offset)
+            if not data:
+                break
+            self._parser.feed(data)
+            self.offset += len(data)
         self._watch(self._file)
         return self._parser.facts() if self._parser.size else None
 
+    @property
+    def _has_head(self) -> bool:
+        return self._parser.ready or self.offset >= HEAD
+
     def head(self, size: int) -> tuple[int, int] | None:
         """The next stretch of the head to read before a log's end at ``size``; ``None``: it is read."""
-        if self._parser.ready or self.offset >= HEAD or size - self.offset <= NEAR:
+        if self._has_head or size - self.offset <= NEAR:
             return None
         return self.offset, self.offset + HEAD_STEP
 
@@ -125,6 +137,19 @@ class LogReader:
     def middle(self) -> tuple[int, int] | None:
         """The next stretch of the middle; ``None`` when nothing is missing."""
         return (self.offset, min(self.offset + MIDDLE_STEP, self._ahead.offset)) if self._ahead else None
+
+    @property
+    def middle_is_spooled(self) -> bool:
+        """Whether the next bytes of the middle are on this side already."""
+        return self._ahead is not None and self.offset < self._spooled
+
+    def catch_up(self) -> LogFacts | None:
+        """Read a little of the middle from the spool."""
+        data = self._file.read(self.offset)
+        if not data:  # somebody cut the spool
+            self._spooled = self.offset
+            return None
+        return self._take(data)
 
     def behind(self, offset: int) -> bool:
         """Whether ``offset`` lies in the middle."""
@@ -148,11 +173,11 @@ class LogReader:
             self._watch(self._ahead.file)
             self._told = self._ahead.facts(self.missing)
             return self._told
+        self._file.write(self.offset, data)
+        self._watch(self._file)
         return self._take(data)
 
     def _take(self, data: bytes) -> LogFacts | None:
-        self._file.write(self.offset, data)
-        self._watch(self._file)
         self.offset += len(data)
         self._parser.feed(data)
         if self._ahead is None:

@@ -82,19 +82,23 @@ class SpoolFile:
         except OSError as error:
             self._give_up(error)
 
-    def chunks(self) -> Iterator[bytes]:
-        """What was put aside, oldest first, and then what is there, both apart: ``b""`` stands between."""
+    def before(self) -> Iterator[bytes]:
+        """What was put aside, oldest first; ``b""`` stands behind each file."""
         for aside in self._aside():
             with contextlib.suppress(OSError), aside.open("rb") as file:
                 yield from iter(lambda: file.read(_STEP), b"")
                 yield b""
-        at = 0
+
+    def size(self) -> int:
+        return os.fstat(self._fd).st_size if self._fd >= 0 else 0
+
+    def read(self, at: int) -> bytes:
+        """The next bytes there, a few; none at its end."""
         try:
-            while self._fd >= 0 and (data := os.pread(self._fd, _STEP, at)):
-                at += len(data)
-                yield data
+            return os.pread(self._fd, _STEP, at) if self._fd >= 0 else b""
         except OSError as error:
             self._give_up(error)
+            return b""
 
     def write(self, at: int, data: bytes) -> None:
         view = memoryview(data)

@@ -135,7 +135,9 @@ class Supervisor:
         if self._intake is None:
             event.handled()
             return
-        facts = self._intake.take(event)
+        self._on_facts(self._intake.take(event))
+
+    def _on_facts(self, facts: LogFacts | None) -> None:
         if facts is not None:
             self.apply(LogRead(self.now, facts))
         self._note_trouble()
@@ -233,8 +235,8 @@ class Supervisor:
     def _open_log(self, record: RunRecord) -> LogFacts | None:
         """Prepare to take the run's log; what an earlier session spooled of it."""
         reader = spooled_reader(self._places.spool, self.profile, self.server.name, record.run)
-        spooled = reader.open()
-        self._intake = LogIntake(self.link, record, reader)
+        spooled = reader.open(record.log_size)
+        self._intake = LogIntake(self.link, record, reader, self._on_facts)
         return spooled
 
     def close(self) -> None:
