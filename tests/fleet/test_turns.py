@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from tests.fleet.rig import DEADLINE, profile, reach, running
 from tui.fleet.api import Kill, Launch, Relaunch
@@ -16,7 +17,7 @@ from tui.sglang.model import Phase
 SECONDS = 0.5
 
 
-def staggered(folder: Path, count: int, seconds: float = SECONDS, **keys: object) -> Profile:
+def staggered(folder: Path, count: int, seconds: float = SECONDS, **keys: Any) -> Profile:
     rig = profile(folder, ["plain"] * count, **keys)
     host = rig.hosts[0].model_copy(update={"stagger": seconds})
     servers = tuple(server.model_copy(update={"host": host}) for server in rig.servers)
