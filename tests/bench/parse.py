@@ -1,7 +1,8 @@
 """How fast logs are read. Run it from the root of a checkout: ``python -m tests.bench.parse [--gigabyte]``.
 
-Prints lines per second of the live path (64 KiB chunks, the facts after each) for several kinds of serving logs, and
-with ``--gigabyte`` the time and the peak of anonymous memory that reading a 1 GB log takes.
+Prints lines per second of CPU time, the median of five runs, for logs of every shape that serving has: of the live path
+(64 KiB chunks, the facts after each) and of reading it whole. With ``--gigabyte`` also the time and the peak of
+anonymous memory that reading a 1 GB log takes.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 from tui.sglang.parser import LogParser, read
 
@@ -24,13 +27,24 @@ def stamp(second: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(1_780_000_000 + second))
 
 
-def decode(second: int, rank: str, dice: random.Random) -> str:
+Maker = Callable[[int, str, random.Random], str]
+
+
+def decode(second: int, rank: str, dice: random.Random, state: str = "", drafts: str = "") -> str:
     return (
         f"[{stamp(second)}{rank}] Decode batch, #running-req: {dice.randrange(1, 48)}, "
-        f"#full token: {dice.randrange(100_000)}, full token usage: {dice.random():.2f}, "
-        f"mamba num: {dice.randrange(48)}, mamba usage: {dice.random():.2f}, accept len: {1 + 2 * dice.random():.2f}, "
-        f"gen throughput (token/s): {900 * dice.random():.2f}, #queue-req: {dice.randrange(12)}\n"
+        f"#token: {dice.randrange(100_000)}, token usage: {dice.random():.2f}, {state}{drafts}cuda graph: True, "
+        f"gen throughput (token/s): {100 + 900 * dice.random():.2f}, #queue-req: {dice.randrange(12)}\n"
     )
+
+
+def speculative(second: int, rank: str, dice: random.Random) -> str:
+    drafts = f"accept len: {1 + 2 * dice.random():.2f}, accept rate: {dice.random():.2f}, "
+    return decode(second, rank, dice, drafts=drafts)
+
+
+def hybrid(second: int, rank: str, dice: random.Random) -> str:
+    return decode(second, rank, dice, f"mamba num: {dice.randrange(48)}, mamba usage: {dice.random():.2f}, ")
 
 
 def prefill(second: int, rank: str, dice: random.Random) -> str:
@@ -47,51 +61,84 @@ def access(second: int, rank: str, dice: random.Random) -> str:
     return f'[{stamp(second)}] INFO:     {client} - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
 
 
-def log(lines: int, per_second: int, ranks: tuple[str, ...], shares: tuple[int, int, int], block: int = 0) -> bytes:
-    """A serving log: decode, prefill and access lines in the given shares. ``block``: how many such came before."""
-    dice = random.Random(block)
-    makers = dice.choices((decode, prefill, access), weights=shares, k=lines)
-    return "".join(
-        make((block * lines + n) // per_second, dice.choice(ranks), dice) for n, make in enumerate(makers)
-    ).encode()
+@dataclass(frozen=True)
+class Shape:
+    """A kind of serving log."""
+
+    name: str
+    per_second: int
+    ranks: tuple[str, ...] = (" TP0",)
+    makers: tuple[Maker, ...] = (decode,)  # in equal shares
+    wrap: Callable[[str], str] = str
 
 
-CASES: tuple[tuple[str, int, tuple[str, ...], tuple[int, int, int]], ...] = (
-    ("decode lines, 50 a second", 50, (" TP0",), (1, 0, 0)),
-    ("decode lines, 4 DP ranks, 20 a second", 20, (" DP0 TP0", " DP1 TP1", " DP2 TP2", " DP3 TP3"), (1, 0, 0)),
-    ("decode and prefill lines, 20 a second", 20, ("",), (3, 1, 0)),
-    ("all kinds, 20 a second", 20, (" TP0",), (6, 2, 2)),
-    ("prefill lines, 20 a second", 20, (" TP0",), (0, 1, 0)),
-    ("decode lines, 1 a second", 1, (" TP0",), (1, 0, 0)),
+def data_parallel(size: int) -> tuple[str, ...]:
+    return tuple(f" DP{n} TP{n} EP{n}" for n in range(size))
+
+
+def milliseconds(line: str) -> str:
+    return f"{line[:20]}.{len(line) * 37 % 1000:03d}{line[20:]}"
+
+
+SHAPES = (
+    Shape("decode, 50 a second", 50),
+    Shape("decode, 1 a second", 1),
+    Shape("decode, no rank", 20, ("",)),
+    Shape("speculative", 20, makers=(speculative,)),
+    Shape("Mamba", 20, makers=(hybrid,)),
+    Shape("prefill", 20, makers=(prefill,)),
+    Shape("decode and prefill", 20, makers=(decode, decode, decode, prefill)),
+    Shape("decode, prefill and access", 20, makers=(decode,) * 3 + (prefill, access)),
+    Shape("4 DP ranks", 20, data_parallel(4)),
+    Shape("8 DP ranks", 40, data_parallel(8)),
+    Shape("8 DP ranks, one line each a second", 8, data_parallel(8)),
+    Shape("milliseconds", 20, wrap=milliseconds),
+    Shape("docker compose", 20, wrap=lambda line: f"sglang-server-1  | {line}"),
+    Shape("Kubernetes (CRI)", 20, wrap=lambda line: f"2026-07-30T13:35:11.977090836Z stdout F {line}"),
 )
 
 
-def live(data: bytes) -> float:
-    """Seconds to read ``data`` in chunks with the facts after each."""
+def log(lines: int, shape: Shape, block: int = 0) -> bytes:
+    """A serving log. ``block``: how many such came before."""
+    dice = random.Random(block)
+    makers = dice.choices(shape.makers, k=lines)
+    return "".join(
+        shape.wrap(make((block * lines + n) // shape.per_second, dice.choice(shape.ranks), dice))
+        for n, make in enumerate(makers)
+    ).encode()
+
+
+def live(data: bytes) -> None:
+    """Read ``data`` in chunks with the facts after each, as the fleet does."""
     parser = LogParser()
     parser.feed(START)
-    begun = time.perf_counter()
     for start in range(0, len(data), CHUNK):
         parser.feed(data[start : start + CHUNK])
         parser.facts()
-    return time.perf_counter() - begun
 
 
-def whole(data: bytes) -> float:
-    """Seconds to read ``data`` as ``parse`` does."""
-    begun = time.perf_counter()
+def whole(data: bytes) -> None:
+    """Read ``data`` as ``parse`` does."""
     read(data[start : start + CHUNK] for start in range(0, len(data), CHUNK))
-    return time.perf_counter() - begun
+
+
+def seconds(work: Callable[[bytes], None], data: bytes) -> float:
+    """The median of five runs, in seconds of CPU."""
+    times = []
+    for _ in range(5):
+        begun = time.process_time()
+        work(data)
+        times.append(time.process_time() - begun)
+    return median(times)
 
 
 def table() -> None:
-    print(f"{'log':<40} {'bytes/line':>10} {'live, lines/s':>14} {'parse, lines/s':>15}")
-    for name, per_second, ranks, shares in CASES:
-        data = log(200_000, per_second, ranks, shares)
+    print(f"{'log':<36} {'bytes/line':>10} {'live, lines/s':>14} {'whole, lines/s':>15}")
+    for shape in SHAPES:
+        data = log(100_000, shape)
         lines = data.count(b"\n")
-        best = min(live(data) for _ in range(3))
-        parse = min(whole(START + data) for _ in range(3))
-        print(f"{name:<40} {len(data) / lines:>10.0f} {lines / best:>14,.0f} {lines / parse:>15,.0f}")
+        told = f"{lines / seconds(live, data):>14,.0f} {lines / seconds(whole, START + data):>15,.0f}"
+        print(f"{shape.name:<36} {len(data) / lines:>10.0f} {told}", flush=True)
 
 
 _CHILD = """
@@ -119,7 +166,7 @@ print(f"{gb:.2f} GB, {facts.lines:,} lines: {took:.1f} s ({work:.1f} of CPU), pe
 def pieces(total: int) -> Iterator[bytes]:
     size, number = 0, 0
     while size < total:
-        block = log(200_000, 20, (" TP0",), (8, 1, 1), number)
+        block = log(200_000, Shape("", 20, makers=(speculative,) * 8 + (prefill, access)), number)
         yield block
         size, number = size + len(block), number + 1
 

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.bench.parse import log
+from tests.bench.parse import Shape, access, data_parallel, decode, log, prefill
 from tui.sglang import verdict
 from tui.sglang.events import Launched, LogRead
 from tui.sglang.facts import Carry, LogFacts, facts, finish, merge, read
 from tui.sglang.model import RunInfo, ServerInfo
-from tui.sglang.parser import LogParser
+from tui.sglang.parser import HEAD_CAP, LogParser
 from tui.sglang.reduce import marks, reduce
+from tui.sglang.series import MOST_UNREAD
 from tui.sglang.state import ServerState
 
 DATA = Path(__file__).parent.parent / "data"
@@ -47,6 +48,13 @@ FRAGMENTS = [
     b"(Engine pid=4) [2026-07-30 13:35:15 TP0] Decode batch [12], #running-req: 3, gen throughput "
     b"(token/s): 8.5, #queue-req: 1\n",
     b"\x1b[32m[2026-07-30 13:35:15] INFO\x1b[0m:     Shutting down\n",
+    b"[2026-07-30 13:35:13 DP0 TP0] Decode batch, #running-req: 3, gen throughput (token/s): 9.5, #queue-req: 1",
+    b"[2026-07-30 13:35:16 PP1 TP0] Prefill batch, #new-seq: 2, #new-token: 60, #cached-token: 7, token usage: 0.1\n",
+    b"[2026-07-30 13:35:16 PP0 TP0] Prefill batch, #cached-token: 7, #new-seq: 2, #new-token: 50, token usage: 0.1\n",
+    b"[2026-07-30 13:34:59 TP0] Decode batch, mamba usage: 0.40, gen throughput (token/s): 3.5\n",
+    b"[pod/a/b] [2026-07-30 13:35:17] Decode batch size is odd\n",
+    b"[2026-13-41 13:35:17 TP0] Decode batch, #running-req: 5, gen throughput (token/s): 1.5\n",
+    b"\n\r\n\n",
     b"\xff\xfe\x00\n",
     b"\n",
     b"\r\n",
@@ -123,6 +131,23 @@ def _running() -> ServerState:
     return reduce(ServerState(ServerInfo("x", port=1)), Launched(1.0, run))
 
 
+@pytest.mark.parametrize("ranks", [data_parallel(1), data_parallel(40)])
+def test_a_long_series_is_that_of_its_last_ten_minutes(ranks: tuple[str, ...]) -> None:
+    """More lines than are kept unread: what was worked out on the way is what would be read in the end."""
+    shape = Shape("", 2 * len(ranks), ranks, (decode, prefill))
+    data = READY + b"".join(log(10_000, shape, block) for block in range(4))
+    parser, looked = LogParser(), LogParser()
+    parser.feed(data)
+    for start in range(0, len(data), 1 << 16):
+        looked.feed(data[start : start + (1 << 16)])
+        assert looked.facts().series[-1] is not None
+    assert len(parser.batches.ring.told) <= MOST_UNREAD
+    assert parser.facts().series == looked.facts().series
+    tail = LogParser()
+    tail.feed(READY + data[-len(data) // 8 :].partition(b"\n")[2])
+    assert parser.facts().series[-5:] == tail.facts().series[-5:]
+
+
 def test_carries_are_values() -> None:
     _, carry = facts(READY, Carry())
     once, _ = facts(FRAGMENTS[2], carry)
@@ -134,7 +159,7 @@ def test_what_is_kept_is_bounded() -> None:
     parser = LogParser()
     parser.feed(READY)
     for block in range(3):
-        parser.feed(log(4000, 1, (" DP0 TP0", " DP1 TP1"), (3, 1, 1), block))
+        parser.feed(log(4000, Shape("", 1, data_parallel(2), (decode, decode, decode, prefill, access)), block))
     for number in range(5000):
         parser.feed(f"[2026-07-30 13:35:13 TP{number}] max_running_requests is capped to {number} by x\n".encode())
         parser.feed(
@@ -158,6 +183,24 @@ def test_a_line_of_many_megabytes(end: bytes) -> None:
     assert told.size > 10_000_000
     assert told.ready == (end != b"")
     assert len(told.last_line) <= 500
+
+
+def test_a_progress_bars_past_is_kept_short() -> None:
+    parser = LogParser()
+    parser.feed(b"Loading safetensors checkpoint shards:  10% Completed | 1/10 [00:01<00:09,  1.0s/it]\r" * 1000)
+    assert len(parser.head) <= HEAD_CAP
+    told = parser.facts()
+    assert told.progress is not None and (told.progress.done, told.stage) == (1, "loading_weights")
+
+
+def test_blank_lines_are_counted_and_end_a_traceback() -> None:
+    trace = b'Traceback (most recent call last):\n  File "x.py", line 1, in f\nValueError: broken\n'
+    for blank in (b"\n", b"\r\n"):
+        one_by_one, carry = LogFacts(), Carry()
+        for piece in (trace, *[blank] * 500, b"after\n"):
+            one_by_one, carry = facts(piece, carry)
+        assert read([trace + blank * 500 + b"after\n"]) == one_by_one
+        assert one_by_one.lines == 504
 
 
 HOSTILE = (

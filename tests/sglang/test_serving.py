@@ -6,6 +6,7 @@ import pytest
 
 from tui.sglang.facts import LogFacts, read
 from tui.sglang.model import Sample
+from tui.sglang.parser import LogParser
 
 READY = "[2026-07-30 13:35:00] The server is fired up and ready to roll!"
 
@@ -100,6 +101,38 @@ def test_the_first_rate_after_idleness_is_no_live_figure() -> None:
     assert (again.last_generate, again.latest and again.latest.generate) == (81.0, 81.0)
     same_second = told(*busy, decode(50, 1.06), decode(50, 82.0))
     assert same_second.latest is not None and same_second.latest.generate == 82.0
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_the_first_rate_after_a_start_is_no_live_figure(cut: bool) -> None:
+    start = [
+        "[2026-07-30 13:34:58] INFO:     Application startup complete.",
+        prefill(0, 7).replace("13:35:00", "13:34:59"),
+        READY,
+        prefill(0, 900, 4),
+        prefill(0, 700, 4, running=2),
+        decode(1, 0.03, running=4),
+    ]
+
+    def facts(*lines: str) -> LogFacts:
+        chunks = [f"{line}\n".encode() for line in lines]
+        parser = LogParser()
+        for chunk in chunks if cut else [b"".join(chunks)]:
+            parser.feed(chunk)
+        return parser.facts()
+
+    first = facts(*start)
+    assert (first.ready, first.latest and first.latest.generate, first.last_generate) == (True, None, 0.03)
+    second = facts(*start, decode(2, 88.0))
+    assert second.latest is not None and second.latest.generate == 88.0
+    excerpt = facts(READY, decode(1, 5.0))
+    assert excerpt.latest is not None and excerpt.latest.generate == 5.0
+
+
+def test_of_ranks_that_print_the_same_prefills_one_counts() -> None:
+    lines = [prefill(1, 300).replace("TP0", f"PP{n} TP0") for n in (1, 0, 0, 1, 1)]
+    facts = told(*lines)
+    assert facts.latest is not None and facts.latest.prefill == 600.0
 
 
 def test_one_sample_a_second() -> None:

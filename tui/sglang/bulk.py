@@ -21,7 +21,7 @@ from tui.sglang.replicas import LATE, Batches, dp_rank
 # Wrapper, time, milliseconds, ranks with the kind of line, the rest; of any other line only the rest. Bounded and
 # possessive, so that a line is looked at once.
 _ROW = re.compile(
-    rb"(?:((?:\[pod/[^\]\n]{1,200}+\] )?+[^\n\[%{\"\x1b\r]{0,120}+)(\[[\d-]{10} [\d:]{8})((?:[.,]\d{3})?+)"
+    rb"(?:((?:\[pod/[^\]\n]{1,200}+\] )?+[^\n\[%{\"\x1b\r]{0,120}+)(\[20[\d-]{8} [\d:]{8})((?:[.,]\d{3})?+)"
     rb"([ \w.]{0,60}+\] (?:(?:Decode|Prefill) batch(?:[.,] | \[)|INFO:(?= {1,6}\S{1,64} - \")))"
     rb")?([^\n]*+)\n"
 )
@@ -45,7 +45,8 @@ def rows(text: bytes) -> list[Row]:
     if b"\r\n" in text:
         text = text.replace(b"\r\n", b"\n")
     table: list[Row] = _ROW.findall(text)
-    if b"\r" in text or b"\x1b" in text or text.count(b"[20") > len(table):  # bars, colours, glued records
+    stamped = len([row for row in table if row[1]])
+    if b"\r" in text or b"\x1b" in text or text.count(b"[20") > stamped:  # bars, colours, glued records
         return [(b"", b"", b"", b"", raw(row)) if _odd(row[4]) else row for row in table]
     return table
 
