@@ -102,6 +102,7 @@ async def main(runs: int = 5, megabytes: int = 100) -> None:
             await launched(rig, folder, len(log))
             for run in range(runs):
                 rows.append(await session(rig, folder / f"spool{run}", len(log), whole=run == runs - 1))
+            spooled = [await session(rig, folder / f"spool{runs - 1}", len(log), whole=False) for _ in range(runs)]
         finally:
             await ended(rig, folder)
             sshd.stop()
@@ -110,6 +111,8 @@ async def main(runs: int = 5, megabytes: int = 100) -> None:
     for label, column in (("connected", 0), ("head and end of all in view", 1)):
         taken = [row[column] for row in rows]
         print(f"{label:28} {statistics.median(taken):9.2f} {max(taken):9.2f}")
+    taken = [row[1] for row in spooled]
+    print(f"{'the same with a full spool':28} {statistics.median(taken):9.2f} {max(taken):9.2f}")
     print(f"{'all logs whole (once)':28} {rows[-1][2]:9.2f}")
     print(f"\nmemory of this process at its peak: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
