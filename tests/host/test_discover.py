@@ -7,13 +7,14 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.host.links import Ear, HostOf, is_running, opened
 from tests.host.strangers import Stranger, below, free_port, kill, started, until
-from tui.host.agent import place, procs
+from tui.host.agent import patience, place, procs
 from tui.host.api import Found, HostError, HostErrorKind, LaunchSpec, RunWatch
 from tui.host.link import HostLink
 
@@ -231,3 +232,13 @@ async def test_who_has_a_port(local: HostLink, tmp_path: Path) -> None:
     with started(tmp_path) as stranger:
         taken = await local.listeners([stranger.port, free])
     assert list(taken) == [stranger.port] and f"pid {stranger.pid} (" in taken[stranger.port]
+
+
+def test_a_file_that_blocks_is_given_up(tmp_path: Path) -> None:
+    """As ``cmdline`` does while a process pins memory: here a pipe that nobody writes."""
+    os.mkfifo(tmp_path / "cmdline")
+    began = time.monotonic()
+    assert patience.patiently(str(tmp_path / "cmdline")) is None
+    assert 0.2 < time.monotonic() - began < 10
+    (tmp_path / "words").write_text("a\0b\0")
+    assert patience.patiently(str(tmp_path / "words")) == "a\0b\0"

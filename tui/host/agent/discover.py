@@ -19,6 +19,7 @@ from .subject import MAIN_TITLES, TITLE, found_name
 
 SURVEY_SECONDS = 20.0
 DEFAULT_PORT = 30000
+_owners: dict[frozenset[str], str] = {}  # who has sockets, by their inodes
 VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "HCS_RUN")
 _MODULES = ("sglang.launch_server", "sglang_router.launch_server", "sglang", "sglang.cli.main")
 
@@ -39,9 +40,18 @@ def discover(request: Request) -> None:
 
 
 def listeners(request: Request) -> None:
-    """Who listens on each of the ``ports``, ``None`` for a free one."""
-    ports = [int(port) for port in request.header.get("ports") or ()]
-    request.answer({str(port): sockets.who_listens(port) for port in ports})
+    """Who listens on each of the ``ports``, ``None`` for a free one. Asked again and again, so it is cheap: the table
+    is read once, and an owner is looked for once per socket."""
+    ports = {int(port) for port in request.header.get("ports") or ()}
+    taken: dict[int, set[str]] = {}
+    for listener in sockets.all_listeners():
+        if listener.port in ports:
+            taken.setdefault(listener.port, set()).add(listener.inode)
+    known = dict(_owners)
+    _owners.clear()
+    for inodes in map(frozenset, taken.values()):
+        _owners[inodes] = known.get(inodes) or sockets.owner(set(inodes)) or "a process of another user"
+    request.answer({str(port): _owners[frozenset(taken[port])] if port in taken else None for port in ports})
 
 
 def survey(agent: Agent) -> list[dict[str, Any]]:
