@@ -11,7 +11,7 @@ import pytest
 from tests.fleet import rig
 from tests.host.strangers import Stranger, started
 from tui.fleet.api import Discover, Forward, Kill, Launch, Relaunch
-from tui.fleet.discovery import described, gpus, remarks
+from tui.fleet.discovery import described, gpus, harmless, remarks
 from tui.fleet.fleet import Fleet
 from tui.host.api import Found, RunRecord
 from tui.profile.model import Host
@@ -131,3 +131,13 @@ def test_the_words_for_nodes_containers_and_rests() -> None:
     assert any("node 1 of a server on 2 hosts" in words for words in told)
     assert any("docker 0123456789ab" in words and "cannot end" in words for words in told)
     assert any("may start it again" in words for words in told) and "3 left of it" in told[-1]
+
+
+def test_what_somebody_else_chose_is_harmless() -> None:
+    argv = ("python", "-m", "sglang.launch_server", "--model-path", "/m\x1b[2J\u202e", "--hf-token", "hf_" + "a" * 30)
+    record = RunRecord("found-x", "", "", 7, 0.0, "b", argv, "/tmp/\x1b]0;x\x07log", True, port=30000)
+    one = harmless(Found(record, "server", "alice", output="goes to a pipe of pid 7 (\x1b[31mx)", cwd="/\x1b[2J"))
+    server, info = described(one, Host(name="box", ssh="box"))
+    shown = f"{info} {server} {list(remarks(one, server))}"
+    assert "\\x1b" not in shown and "\x1b" not in shown and "\u202e" not in shown
+    assert "hf_" not in shown and info.log == "/tmp/log"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from tui.fleet.api import Outcome
 from tui.fleet.hosts import HostWatch
@@ -17,6 +18,7 @@ from tui.profile.model import Host, Server
 from tui.profile.shell import Remote, SimpleCommand
 from tui.sglang.mask import mask_text
 from tui.sglang.model import ServerInfo, Stranger
+from tui.sglang.safe import safe
 
 Flags = Mapping[str, object]
 Make = Callable[[Server, ServerInfo, HostWatch], Supervisor]
@@ -34,7 +36,7 @@ async def discover(watch: HostWatch, host: Host, known: dict[str, Supervisor], m
         known[name].close()
         watch.supervisors.remove(known[name])
     names = []
-    for one in found:
+    for one in map(harmless, found):
         if any(_is_it(supervisor, one, watch) for supervisor in kept.values()):
             continue
         server, info = described(one, host, kept)
@@ -69,6 +71,27 @@ def _is_it(supervisor: Supervisor, one: Found, watch: HostWatch) -> bool:
     return supervisor.follows(one.record.run) or (asked and supervisor.state.info.stranger is None)
 
 
+def harmless(one: Found) -> Found:
+    """Without what could reach the terminal as an escape, or is a secret: all of it was chosen by somebody else."""
+    record = one.record
+    argv = tuple(safe(mask_text(word)) for word in record.argv)
+    return replace(
+        one,
+        record=replace(record, argv=argv, log=safe(record.log)),
+        owner=safe(one.owner),
+        cwd=_safe(one.cwd),
+        gpus=_safe(one.gpus),
+        container=_safe(one.container),
+        job=_safe(one.job),
+        elsewhere=_safe(one.elsewhere),
+        output=safe(one.output),
+    )
+
+
+def _safe(text: str | None) -> str | None:
+    return None if text is None else safe(text)
+
+
 def described(one: Found, host: Host, taken: Iterable[str] = ()) -> tuple[Server, ServerInfo]:
     """A found server in the words of a profile, and what is shown of it."""
     record = one.record
@@ -80,8 +103,9 @@ def described(one: Found, host: Host, taken: Iterable[str] = ()) -> tuple[Server
     env = {"CUDA_VISIBLE_DEVICES": one.gpus} if one.gpus else {}
     log = record.log if record.log and not one.output else None
     server = bare.model_copy(update={"gpus": gpus(one.gpus, flags), "cwd": one.cwd, "env": env, "log": log})
-    command = mask_text(shlex.join(record.argv))
-    stranger = Stranger(one.owner, command, one.kind, one.container, one.job, one.output, _run_of_ours(one))
+    stranger = Stranger(
+        one.owner, shlex.join(record.argv), one.kind, one.container, one.job, one.output, _run_of_ours(one)
+    )
     told = server_info(server)
     info = ServerInfo(
         name=name,
