@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -85,3 +86,16 @@ def test_sigterm_ends_the_demo_with_its_servers_and_its_folder(tmp_path: Path) -
         demo.kill()
         demo.wait()
     assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == []
+
+
+def test_setup_lines_that_fail_are_told_by_status_as_by_up(tmp_path: Path) -> None:
+    hosts = {"here": {"ssh": "local", "python": sys.executable, "state_dir": str(tmp_path / "state")}}
+    server = {"host": "here", "command": ["/bin/true"], "port": 31999, "setup": "echo no module cuda\nexit 7"}
+    path = tmp_path / "p.yaml"
+    path.write_text(json.dumps({"name": "p", "hosts": hosts, "servers": {"a": server}}))
+    env = {"HCS_HOME": str(tmp_path / "home")}
+    launched = hcs_tui("up", str(path), env=env)
+    later = hcs_tui("status", str(path), env=env)
+    assert (launched.code, later.code) == (1, 0)
+    assert "a: The setup lines failed with status 7: no module cuda\n" in later.out
+    assert later.out == launched.out
