@@ -11,8 +11,8 @@ import pytest
 from tests.fleet import rig
 from tests.host.strangers import Stranger, started
 from tui.fleet.api import Discover, Forward, Kill, Launch, Relaunch
-from tui.fleet.discovery import described, gpus, harmless, remarks
 from tui.fleet.fleet import Fleet
+from tui.fleet.found import described, gpus, harmless, remarks
 from tui.host.api import Found, RunRecord
 from tui.profile.model import Host
 from tui.report.found import document

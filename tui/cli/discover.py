@@ -15,8 +15,8 @@ from tui.cli.exits import Exit
 from tui.cli.options import json_option, narrate
 from tui.cli.terminal import has_terminal
 from tui.fleet.api import Discover
-from tui.fleet.discovery import as_commands, host_called
 from tui.fleet.fleet import Fleet
+from tui.fleet.found import as_commands, host_called
 from tui.host.api import HostError
 from tui.profile.importer import profile_text
 from tui.profile.model import Host, Profile
