@@ -62,7 +62,7 @@ def raw(row: Row) -> bytes:
 
 def parts(table: list[Row]) -> Iterator[tuple[bool, list[Row]]]:
     """The table cut into runs of batch and access lines (``True``) and of other lines (``False``)."""
-    if all(row[1] for row in table):
+    if b"" not in [row[1] for row in table]:
         yield True, table
         return
     for batches, run in groupby(table, key=lambda row: row[1] != b""):
@@ -101,16 +101,16 @@ def take(run: list[Row], batches: Batches) -> Taken | None:
 
 
 def _figures(run: list[Row], times: Times, whos: Whos, batches: Batches) -> None:
-    stamps = [row[1] for row in run]
-    if stamps != sorted(stamps):  # ranks write at their own pace, and clocks are set back
+    _, stamps, _, kinds, bodies = zip(*run, strict=True)
+    if list(stamps) != sorted(stamps):  # ranks write at their own pace, and clocks are set back
         late = list(accumulate(stamps, max))
         pairs = set(zip(late, stamps, strict=True))
         if any(max(batches.now, times[newest]) - times[stamp] > LATE for newest, stamp in pairs):
             for piece in _ascending(run):
                 _figures(piece, times, whos, batches)
             return
-        stamps = late
-    keys = list(zip(stamps, [row[3] for row in run], strict=True))
+        stamps = tuple(late)
+    keys = list(zip(stamps, kinds, strict=True))
     newest = dict(zip(keys, range(len(keys)), strict=True))
     counts = Counter(keys) if len(newest) < len(keys) else {}
     prefills = any(kind is _PREFILL for kind, _, _ in whos.values())
@@ -119,9 +119,9 @@ def _figures(run: list[Row], times: Times, whos: Whos, batches: Batches) -> None
         key = keys[index]
         kind, ranks, dp = whos[key[1]]
         if kind is _DECODE:
-            batches.decode(dp, times[key[0]], run[index][4], key in counts and counts[key] > 1)
+            batches.decode(dp, times[key[0]], bodies[index], key in counts and counts[key] > 1)
         else:
-            batches.prefill(dp, ranks, times[key[0]], run[index][4], *sums[key])
+            batches.prefill(dp, ranks, times[key[0]], bodies[index], *sums[key])
 
 
 def _sums(run: list[Row], keys: list[Key], whos: Whos) -> dict[Key, tuple[int, int]]:
