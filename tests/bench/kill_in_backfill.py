@@ -1,6 +1,6 @@
 """How soon a kill is answered in the middle of a backfill of 1 GB over a slow link, and what the link carries.
 
-    python -m tests.bench.kill_in_backfill [ROUNDS]
+    python -m tests.bench.kill_in_backfill [ROUNDS [MBIT/S…]]
 
 A real sshd in a network namespace whose link passes only so much (``tc``); where none can be made, behind a proxy on
 loopback that does. ``kill`` is the whole of it: SIGTERM, the end of the process, the second look by a fresh process.
@@ -31,6 +31,14 @@ SIZE = 1 << 30
 SERVER = f"import os, time; os.ftruncate(1, {SIZE}); time.sleep(600)"
 WINDOWS = {"64 KiB": (64 << 10, 64 << 10), "64 to 256 KiB": (64 << 10, 256 << 10), "256 KiB": (256 << 10, 256 << 10),
            "1 MiB": (1 << 20, 1 << 20)}  # fmt: skip
+
+
+async def idle_kill(link: HostLink, number: int) -> float:
+    """Milliseconds until a kill is proven while nothing else is on the link."""
+    run = await link.launch(python("import time; time.sleep(600)", server=f"idle{number}"))
+    asked = time.monotonic()
+    assert not (await link.kill(run.run, 5)).left
+    return (time.monotonic() - asked) * 1000
 
 
 async def measure(link: HostLink, number: int) -> tuple[float, float, float, int]:
@@ -88,22 +96,24 @@ async def host(megabits: int, folder: Path) -> AsyncIterator[tuple[str, HostOf]]
             server.stop()
 
 
-async def main(rounds: int = 5) -> None:
-    print("Mbit/s  by     window          answer ms   kill ms: median  worst   MB/s  window at the end, KiB")
+async def main(rounds: int = 5, *rates: int) -> None:
+    print("                                         kill ms, in a backfill    without")
+    print("Mbit/s  by     window          answer ms        median    worst     median   MB/s  window at the end, KiB")
     with tempfile.TemporaryDirectory() as name:
-        for megabits in (5, 20, 100, 1000):
+        for megabits in rates or (5, 20, 100, 1000):
             async with host(megabits, Path(name)) as (how, config):
                 for label, (least, most) in WINDOWS.items():
                     credit.LEAST, credit.MOST = least, most
                     credit.Credit.__init__.__defaults__ = (least, *(credit.Credit.__init__.__defaults__ or ())[1:])
-                    rows = []
+                    rows, idle = [], []
                     for number in range(rounds):
                         async with opened(config) as link:
+                            idle.append(await idle_kill(link, number))
                             rows.append(await measure(link, number))
                     kills = [row[1] for row in rows]
                     print(
                         f"{megabits:6}  {how:5}  {label:14} {statistics.median(row[0] for row in rows):10.0f}"
-                        f"  {statistics.median(kills):15.0f}  {max(kills):5.0f}"
+                        f"  {statistics.median(kills):12.0f}  {max(kills):7.0f}  {statistics.median(idle):9.0f}"
                         f"  {statistics.median(row[2] for row in rows):5.1f}  {rows[-1][3] >> 10:8}",
                         flush=True,
                     )
