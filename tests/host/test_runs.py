@@ -66,6 +66,17 @@ async def test_a_killed_keeper_leaves_the_server_and_says_so(local: HostLink) ->
     assert (await fate_of(local, run.run)).fate in ("unrecorded", "zombie")  # as init reaps, or does not
 
 
+async def test_a_keeper_whose_run_was_deleted_leaves_with_its_server(local: HostLink) -> None:
+    run = await local.launch(python(SLEEP))
+    keeper = keeper_of(run)
+    retention.remove(str(Path(run.log).parent))
+    assert run.pid is not None and is_running(run.pid) and await local.runs() == []
+    kill_now(run.pid)
+    async with asyncio.timeout(20):
+        while is_running(keeper):
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ("name", "values", "fate"),
     [

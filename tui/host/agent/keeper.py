@@ -42,6 +42,8 @@ def write_json(path: str, value: dict[str, Any], attempts: int) -> None:
                 os.close(fd)
             os.rename(path + ".tmp", path)
             return
+        except FileNotFoundError:
+            return  # somebody deleted the run: there is nobody left to tell
         except OSError:
             if attempt == attempts - 1:
                 raise
