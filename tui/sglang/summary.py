@@ -71,7 +71,8 @@ def _judged(parser: LogParser, bare: LogFacts) -> LogFacts:
     key = (parser.trace, bare.ready, bare.stage, len(bare.pools), len(bare.args))
     if key != parser.judged:
         parser.judged, parser.failure = key, _masked(diagnosis.cause(parser.trace, bare))
-    return replace(bare, failure=parser.failure, fatal=diagnosis.fatal(parser.trace))
+    fatal = diagnosis.fatal(parser.trace)
+    return replace(bare, failure=parser.failure, fatal=fatal) if parser.failure or fatal else bare
 
 
 def _masked(failure: Failure | None) -> Failure | None:
