@@ -1,19 +1,24 @@
 """Servers that were found are servers of the fleet: followed, judged and ended like its own, never launched."""
 
+# ruff: noqa: ASYNC110  # hosts change without an event: looked at again and again
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fleet import rig
-from tests.host.strangers import Stranger, started
+from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.strangers import Stranger, free_port, listens, started
 from tui.fleet.api import Discover, Forward, Kill, Launch, Relaunch
 from tui.fleet.fleet import Fleet
 from tui.fleet.found import described, gpus, harmless, remarks
 from tui.host.api import Found, RunRecord
+from tui.profile.load import loads
 from tui.profile.model import Host
 from tui.report.found import document
 from tui.sglang import verdict
@@ -141,3 +146,41 @@ def test_what_somebody_else_chose_is_harmless() -> None:
     shown = f"{info} {server} {list(remarks(one, server))}"
     assert "\\x1b" not in shown and "\x1b" not in shown and "\u202e" not in shown
     assert "hf_" not in shown and info.log == "/tmp/log"
+
+
+async def test_a_servers_port_comes_here_and_goes_again(tmp_path: Path) -> None:
+    require_sshd()
+    sshd = start_sshd(tmp_path / "sshd")
+    try:
+        await port_comes_and_goes(sshd, tmp_path)
+    finally:
+        sshd.stop()
+
+
+async def port_comes_and_goes(sshd: Sshd, tmp_path: Path) -> None:
+    port = free_port()
+    host = {"ssh": sshd.address, "identity": sshd.identity, "known_hosts": sshd.known_hosts}
+    text = {
+        "name": "fw",
+        "hosts": {"box": host},
+        "servers": {"a": {"host": "box", "port": port, "args": {"model-path": "/m"}}},
+    }
+    async with rig.session(loads(json.dumps(text)), tmp_path, read_only=True) as fleet:
+        opened = await fleet.act(Forward("a"))
+        assert opened.ok and "every user of this machine can reach it" in opened.message, opened.message
+        [forward] = fleet.hosts()[0].forwards
+        assert (forward.server, forward.port, forward.url) == ("a", port, opened.details["url"])
+        assert listens(forward.local)
+        sshd.kill_sessions()
+        assert await becomes(fleet, lambda: fleet.hosts()[0].phase == "unreachable")
+        assert await becomes(fleet, lambda: fleet.hosts()[0].phase == "connected" and listens(forward.local))
+        closed = await fleet.act(Forward("a"))
+        assert closed.ok and fleet.hosts()[0].forwards == () and not listens(forward.local)
+
+
+async def becomes(fleet: Fleet, condition: Callable[[], bool]) -> bool:
+    """Hosts change without an event of a server: look again and again."""
+    async with asyncio.timeout(rig.DEADLINE):
+        while not condition():
+            await asyncio.sleep(0.01)
+    return True
