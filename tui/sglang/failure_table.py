@@ -58,6 +58,7 @@ _ROWS: tuple[Row, ...] = (
         "A Python package is missing or cannot be loaded.",
     ),
     row(
+        r"[Pp]lease (?:re)?install (?!the (?:model|driver))|requires some operators from|"
         r"minimum required version|is not installed\b|'_OpNamespace' '\w+' object has no attribute|"
         r"module '(?:sgl_kernel|flashinfer|torch|transformers|triton|deep_gemm|vllm)\S*' has no attribute",
         K.IMPORT_ERROR,
@@ -93,7 +94,7 @@ _ROWS: tuple[Row, ...] = (
         r"(?:401|403|404) Client Error|LocalEntryNotFoundError|EntryNotFoundError|RevisionNotFoundError|"
         r"Cannot find any model weights|"
         r"Can't load (?:tokenizer|the (?:configuration|model|tokenizer|config))|"
-        r"Unable to load vocabulary from file|NotExistError|no file named|"
+        r"Unable to load vocabulary from file|No tokenizer file found|NotExistError|no file named|"
         r"HTTPSConnectionPool\(host='(?:huggingface|hf-mirror|www\.modelscope)",
         K.MODEL_NOT_FOUND,
         _NO_MODEL,
