@@ -220,6 +220,12 @@ HOSTILE = (
     b"\x1b[" * 30_000,
     b"Mamba Cache is allocated. conv_state size: " + b"1" * 60_000,
     b"TP0 " * 15_000,
+    b"[pod/" * 12_000,
+    b"[20" * 20_000,
+    b"x[2026-07-30 13:35:11] " * 3000,
+    b"Decode batch, #running-req: 1, " * 2000,
+    b"INFO:     " + b"a" * 60_000,
+    b"{a=" * 20_000,
 )
 
 
