@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
-from tui.sglang.batch import HEALTH_CHECK, is_health_check, tokens
+from tui.sglang.batch import is_health_check, tokens
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, ranks_in, seconds_of
 from tui.sglang.replicas import LATE, Batches, dp_rank
@@ -85,16 +85,13 @@ def take(run: list[Row], batches: Batches) -> Taken | None:
             return None
         times[stamp] = second
     whos = {who: _who(who) for who in {row[3] for row in run}}
-    if all(kind is _DECODE for kind, _, _ in whos.values()):
+    decodes, prefills = ({who for who, told in whos.items() if told[0] is kind} for kind in (_DECODE, _PREFILL))
+    if len(decodes) == len(whos):
         _figures(run, times, whos, batches)
         return Taken(0, len(run))
-    told, probes = [], 0
-    for row in run:
-        kind = whos[row[3]][0]
-        if (kind is _ACCESS or HEALTH_CHECK in row[4]) and _is_probe(kind, row[4]):
-            probes += min(len(raw(row)), LINE_CAP) + 1
-        elif kind is not _ACCESS:
-            told.append(row)
+    told = [row for row in run if row[3] in decodes or (row[3] in prefills and not is_health_check(row[4]))]
+    others = run if not told else [row for row in run if row[3] not in decodes] if len(told) < len(run) else []
+    probes = sum(min(len(raw(row)), LINE_CAP) + 1 for row in others if _is_probe(whos[row[3]][0], row[4]))
     if told:
         _figures(told, times, whos, batches)
     return Taken(probes, len(told))
@@ -113,8 +110,10 @@ def _figures(run: list[Row], times: Times, whos: Whos, batches: Batches) -> None
     keys = list(zip(stamps, kinds, strict=True))
     newest = dict(zip(keys, range(len(keys)), strict=True))
     counts = Counter(keys) if len(newest) < len(keys) else {}
-    prefills = any(kind is _PREFILL for kind, _, _ in whos.values())
-    sums = _sums(run, keys, whos) if prefills else {}
+    prefills = {who for who, told in whos.items() if told[0] is _PREFILL}
+    sums = (
+        _sums([(key, body) for key, body in zip(keys, bodies, strict=True) if key[1] in prefills]) if prefills else {}
+    )
     for index in sorted(newest.values()):
         key = keys[index]
         kind, ranks, dp = whos[key[1]]
@@ -124,14 +123,13 @@ def _figures(run: list[Row], times: Times, whos: Whos, batches: Batches) -> None
             batches.prefill(dp, ranks, times[key[0]], bodies[index], *sums[key])
 
 
-def _sums(run: list[Row], keys: list[Key], whos: Whos) -> dict[Key, tuple[int, int]]:
+def _sums(prefills: list[tuple[Key, bytes]]) -> dict[Key, tuple[int, int]]:
     """New and cached tokens of all prefills, per second and rank."""
     sums: dict[Key, tuple[int, int]] = {}
-    for key, row in zip(keys, run, strict=True):
-        if whos[row[3]][0] is _PREFILL:
-            new, cached = tokens(row[4])
-            before = sums.get(key)
-            sums[key] = (new, cached) if before is None else (before[0] + new, before[1] + cached)
+    for key, body in prefills:
+        new, cached = tokens(body)
+        before = sums.get(key)
+        sums[key] = (new, cached) if before is None else (before[0] + new, before[1] + cached)
     return sums
 
 

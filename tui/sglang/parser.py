@@ -36,7 +36,7 @@ from tui.sglang.summary import summary
 from tui.sglang.trace import EMPTY, Trace, observe
 from tui.sglang.wrapped import mended
 
-BLOCK = 4 << 20  # bytes that a whole log is read in
+BLOCK = 256 << 10  # bytes that a whole log is read in: what fits into the caches of a core
 HEAD_CAP = 8 << 10  # bytes kept of what a progress bar has shown before in its line
 
 _BLANK = re.compile(rb"(?:\r?\n)++")
