@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import NamedTuple
 
-from tui.sglang.batch import is_health_check, tokens
+from tui.sglang.batch import HEALTH_CHECK, is_health_check, tokens
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, ranks_in, seconds_of
 from tui.sglang.replicas import LATE, Batches, dp_rank
@@ -89,7 +89,7 @@ def take(run: list[Row], batches: Batches) -> Taken | None:
     if len(decodes) == len(whos):
         _figures(run, times, whos, batches)
         return Taken(0, len(run))
-    told = [row for row in run if row[3] in decodes or (row[3] in prefills and not is_health_check(row[4]))]
+    told = [row for row in run if row[3] in decodes or (row[3] in prefills and HEALTH_CHECK not in row[4])]
     others = run if not told else [row for row in run if row[3] not in decodes] if len(told) < len(run) else []
     probes = sum(min(len(raw(row)), LINE_CAP) + 1 for row in others if _is_probe(whos[row[3]][0], row[4]))
     if told:
