@@ -6,20 +6,19 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Container
 from textual.css.query import NoMatches
-from textual.notifications import SeverityLevel
 from textual.widgets import Input
 
-from tui.fleet.api import Action, Discover, Forward, Kill, Launch, Reconnect, Relaunch, SmokeTest, Source
-from tui.report.restarts import upcoming
-from tui.sglang import verdict
+from tui.fleet.api import Source
 from tui.sglang.model import Phase
 from tui.view import actions, layout, paint
-from tui.view.glance import Glance, glance, not_to_be_ended
+from tui.view.doing.servers import ServerActions
+from tui.view.doing.views import ViewActions
+from tui.view.glance import Glance, glance
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
@@ -40,7 +39,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-class HcsApp(App[None]):
+class HcsApp(ServerActions, ViewActions):
     """``on_ready`` is called once after the first paint: what is heavy starts there.
 
     ``frozen`` draws once and starts no timers, for snapshots.
@@ -70,7 +69,7 @@ class HcsApp(App[None]):
         self._frame = 0
         self._seen: tuple[int, int] | None = None
         self._error = ""
-        self._pending = Pending()
+        self.pending = Pending()
         self._watchdog = Watchdog()
         for own in THEMES:
             self.register_theme(own)
@@ -107,7 +106,7 @@ class HcsApp(App[None]):
         self.look()
 
     def on_resize(self, event: events.Resize) -> None:
-        self._arrange()
+        self.arrange()
 
     # looking at the source
 
@@ -120,7 +119,7 @@ class HcsApp(App[None]):
                 pane.tick()
             if self._frame % _EVERY == 0:
                 self.look()
-                self._tell_outcomes()
+                self.tell_outcomes()
                 if self._watchdog.gone():
                     self.exit()
         except NoMatches:
@@ -144,7 +143,7 @@ class HcsApp(App[None]):
             self._error = ""
             if self.chosen is None and self.glances:
                 self.selected = self.glances[0].name
-            self._arrange()
+            self.arrange()
         self.draw()
 
     @property
@@ -173,7 +172,7 @@ class HcsApp(App[None]):
     def is_mounted_fully(self) -> bool:
         return self.is_running and bool(self.screen_stack)
 
-    def _arrange(self) -> None:
+    def arrange(self) -> None:
         """Heights and hidden panels for the present size and servers."""
         if self.is_mounted_fully:
             layout.arrange(self.screen_stack[0], self.size.width, self.size.height, self.glances, self.chosen)
@@ -190,187 +189,8 @@ class HcsApp(App[None]):
     def select(self, name: str) -> None:
         """Show the server called ``name`` in the detail panels."""
         self.selected = name
-        self._arrange()
+        self.arrange()
         self.draw()
-
-    def action_up(self) -> None:
-        self._move(-1)
-
-    def action_down(self) -> None:
-        self._move(1)
-
-    def _move(self, step: int) -> None:
-        names = [g.name for g in self.glances]
-        if names:
-            at = names.index(self.selected) if self.selected in names else 0
-            self.select(names[max(0, min(len(names) - 1, at + step))])
-
-    def action_jump(self, place: int) -> None:
-        if place <= len(self.glances):
-            self.select(self.glances[place - 1].name)
-
-    def action_launch(self) -> None:
-        if self.chosen and not self._refused():
-            self._send(Launch(self.chosen.name), "" if self.chosen.runs else f"launching {self.chosen.name}")
-
-    def action_relaunch(self) -> None:
-        self._ask_to_end("Relaunch", "ended and launched again", lambda name: Relaunch(name))
-
-    def action_kill(self) -> None:
-        chosen = self.chosen
-        if chosen and upcoming(chosen.state, chosen.now):  # there is nothing yet that could be lost
-            if not self._refused():
-                self._send(Kill(chosen.name), "")
-            return
-        self._ask_to_end("Kill", "ended", self._kill)
-
-    def _kill(self, name: str) -> Kill:
-        """The action that was confirmed: of a found server, by its typed name."""
-        found = any(g.name == name and g.state.info.stranger for g in self.glances)
-        return Kill(name, typed=name if found else "")
-
-    def _ask_to_end(self, verb: str, becomes: str, make: Callable[[str], Action]) -> None:
-        from tui.view.screens.confirm import Confirm, TypeName, question
-
-        chosen = self.chosen
-        if chosen is None or self._refused():
-            return
-        if why := not_to_be_ended(chosen, verb):
-            self.notify(why, markup=False, timeout=8)
-            return
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._send(make(chosen.name), f"{verb.lower()} {chosen.name}")
-
-        if not chosen.runs and verb == "Relaunch":
-            answered(True)
-            return
-        if chosen.state.run is None:
-            self.notify(f"{chosen.name} does not run", markup=False)
-            return
-        if chosen.state.info.stranger:
-            self.push_screen(TypeName(f"{verb} {chosen.name}?", question(chosen, becomes), chosen.name), answered)
-            return
-        self.push_screen(Confirm(f"{verb} {chosen.name}?", question(chosen, becomes), verb, "Leave it"), answered)
-
-    def action_smoke_test(self) -> None:
-        chosen = self.chosen
-        if chosen and not (verdict.saved(chosen.state) and self._refused()):
-            self._send(SmokeTest(chosen.name), f"testing {chosen.name}" if chosen.phase is Phase.READY else "")
-
-    def action_reconnect(self) -> None:
-        if self.chosen and self.chosen.state.info.host:
-            self._send(Reconnect(self.chosen.state.info.host), "")
-
-    def action_discover(self) -> None:
-        host = self.chosen.state.info.host if self.chosen else next((h.name for h in self.source.hosts()), None)
-        if host:
-            self.discover(host)
-
-    def discover(self, host: str) -> None:
-        """Look for servers that somebody else started on ``host``."""
-        self._send(Discover(host), f"looking for servers on {host}")
-
-    def action_forward(self) -> None:
-        if self.chosen and not (verdict.saved(self.chosen.state) and self._refused()):
-            self._send(Forward(self.chosen.name), "")
-
-    def _refused(self) -> bool:
-        """Whether nothing may be changed here; then it says so."""
-        if self.source.read_only:
-            saved = self.chosen is not None and verdict.saved(self.chosen.state)
-            self.notify("a saved log: nothing runs behind it" if saved else "read-only: nothing is launched or ended")
-        return self.source.read_only
-
-    def _send(self, action: Action, saying: str) -> None:
-        if saying:
-            self.notify(saying, markup=False, timeout=3)
-        self._pending.add(self.source.act(action))
-
-    def _tell_outcomes(self) -> None:
-        """Say what became of actions that are over."""
-        for outcome in self._pending.over():
-            severity: SeverityLevel = "information" if outcome.ok else "error"
-            self.notify(outcome.message, severity=severity, markup=False, timeout=8)
-
-    def action_search(self) -> None:
-        line = self.query_one("#search", Input)
-        line.add_class("open")
-        line.focus()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self._close_search()
-        self.query_one(LogPane).search(event.value)
-
-    def _close_search(self) -> None:
-        self.query_one("#search", Input).remove_class("open")
-        self.query_one(LogPane).focus()
-
-    def action_filter(self) -> None:
-        self.query_one(LogPane).next_filter()
-        self.draw()
-
-    def action_probes(self) -> None:
-        self.query_one(LogPane).toggle_probes()
-        self.draw()
-
-    def action_wrap(self) -> None:
-        self.query_one(LogPane).action_wrap()
-        self.draw()
-
-    def action_log_page_up(self) -> None:
-        self.query_one(LogPane).action_page(-1)
-
-    def action_log_page_down(self) -> None:
-        self.query_one(LogPane).action_page(1)
-
-    def action_log_home(self) -> None:
-        self.query_one(LogPane).action_home()
-
-    def action_log_end(self) -> None:
-        self.query_one(LogPane).action_end()
-
-    def action_zoom(self) -> None:
-        layout.toggle_zoom(self.screen)
-        self._arrange()
-        self.call_after_refresh(self.draw)
-
-    def action_wall(self) -> None:
-        self.screen.toggle_class("wall")
-        self.query_one(Wall if self.screen.has_class("wall") else Board).focus()
-        self.call_after_refresh(self.draw)
-
-    def action_charts(self) -> None:
-        from tui.view.screens.charts import Charts
-
-        self.push_screen(Charts())
-
-    def action_help(self) -> None:
-        from tui.view.screens.help import Help
-
-        self.push_screen(Help())
-
-    async def action_back(self) -> None:
-        if self.query_one("#search", Input).has_class("open"):
-            self._close_search()
-            self.query_one(LogPane).search("")
-            return
-        self.screen.remove_class("wall")
-        layout.leave_zoom(self.screen)
-        self.query_one(Board).focus()
-        self.call_after_refresh(self.draw)
-
-    def action_help_quit(self) -> None:
-        """Ctrl+C, which Textual gives to copying."""
-        self.notify("q quits; servers run on" if self.lasting and not self.source.read_only else "q quits")
-
-    async def action_quit(self) -> None:
-        running = [g.name for g in self.glances if g.runs]
-        if running and self.lasting and not self.source.read_only:
-            self.exit(message=f"{', '.join(running)}: running on. hcs-tui down ends them.")
-        else:
-            self.exit()
 
 
 def _search_line() -> Input:
