@@ -116,7 +116,7 @@ def free_port() -> int:
 def start_sshd(
     folder: Path, *lines: str, port: int | None = None, ip: str = "127.0.0.1", within: Sequence[str] = ()
 ) -> Sshd:
-    """Start an sshd whose files are in ``folder``; ``lines`` are added to its settings. Keys that are there stay.
+    """Start an sshd whose files are in ``folder``; ``lines`` are settings that go before its own. Keys that are there stay.
     ``within``: the command that runs it in another network namespace."""
     folder.mkdir(mode=0o700, exist_ok=True)
     port = port or free_port()
@@ -126,9 +126,10 @@ def start_sshd(
     (folder / "authorized_keys").write_text((folder / "id.pub").read_text())
     (folder / "known_hosts").unlink(missing_ok=True)
     settings = [
+        *lines,  # sshd takes the first that it reads
         f"Port {port}", f"ListenAddress {ip}", f"HostKey {folder}/hostkey", "PidFile none", "UsePAM no",
         f"AuthorizedKeysFile {folder}/authorized_keys", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
-        "StrictModes no", "PermitRootLogin yes", "AllowTcpForwarding yes", *lines,
+        "StrictModes no", "PermitRootLogin yes", "AllowTcpForwarding yes",
     ]  # fmt: skip
     (folder / "sshd_config").write_text("\n".join(settings) + "\n")
     if os.getuid() == 0:

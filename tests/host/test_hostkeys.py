@@ -83,7 +83,7 @@ async def test_an_encrypted_key(server: Sshd, tmp_path: Path, home: Path) -> Non
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "secret", "-f", str(path)], check=True)
     (tmp_path / "locked.pub").unlink()
     error = await error_of(ssh_host(server, tmp_path, identity=str(path)))
-    assert error.kind is HostErrorKind.CONFIG
+    assert error.kind is HostErrorKind.KEY_LOCKED
     assert "encrypted" in error.message and "ssh-add" in error.remedy
 
 
@@ -128,7 +128,7 @@ async def test_no_setting_switches_the_check_off(server: Sshd, home: Path, setti
     [
         ("Host *\n  Port 22 # comment\n", "line 2"),
         ("Match sessiontype exec\n  User x\n", "match condition"),
-        ("Host *\n  IdentityFile /no/such/key\n", "/no/such/key"),
+        ('Match exec "test a = a"\n  User x\n', "match condition"),
     ],
 )
 async def test_settings_that_cannot_be_read_are_named(server: Sshd, home: Path, text: str, told: str) -> None:

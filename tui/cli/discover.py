@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from tui.cli.asking import ask_for_hosts
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import json_option, narrate
@@ -32,6 +33,7 @@ async def discover(hosts: Sequence[Host], as_json: bool, file: Path | None) -> E
     fleet.start()
     try:
         await fleet.settled()
+        await ask_for_hosts(fleet)
         outcomes = await asyncio.gather(*(fleet.act(Discover(host.name)) for host in hosts))
         await fleet.until(lambda: all(s.known for s in fleet.supervisors.values()), _KNOWN_SECONDS)
         _show(fleet, as_json)

@@ -7,6 +7,7 @@ import socket
 
 import click
 
+from tui.cli.asking import ask_for_hosts
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, open_profile, profile_argument
@@ -25,6 +26,7 @@ async def forward(profile: Profile, server: Server, local: int) -> Exit:
     fleet.start()
     try:
         await fleet.settled()
+        await ask_for_hosts(fleet)
         outcome = await fleet.act(Forward(server.name, local))
         if not outcome.ok:
             fail(outcome.message, _CODES.get(str(outcome.details.get("error")), Exit.UNREACHABLE))

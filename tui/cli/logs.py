@@ -9,8 +9,10 @@ from contextlib import aclosing
 
 import click
 
+from tui.cli.asking import Asker
 from tui.cli.exits import Exit
 from tui.cli.options import open_profile, profile_argument
+from tui.host.answers import open_asking
 from tui.host.api import HostError, Link, LinkEvent, LinkLost, LogBytes, RunEnded, RunRecord
 from tui.host.connect import open_link
 from tui.profile.model import Profile, Server
@@ -24,7 +26,7 @@ async def logs(profile: Profile, server: Server, follow: bool, lines: int | None
     """Print the last ``lines`` of a run (all without), then follow it until it ends or Ctrl-C."""
     stream = LogStream(open_link(server.host, read_only=True))
     try:
-        await stream.link.open()
+        await open_asking(stream.link, Asker())
         records = await stream.link.runs(profile.name, server.name)
         record = _choose(records, run)
         if record is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
+from tui.cli.asking import Asker
 from tui.cli.check import Check
 from tui.fleet.translate import launch_spec
+from tui.host.answers import open_asking
 from tui.host.api import HostError, Link
 from tui.host.connect import open_link
 from tui.profile.model import Host, Profile, Server
@@ -16,18 +18,19 @@ from tui.sglang.memory import planned_host_gb
 async def host_checks(profile: Profile, servers: Sequence[Server]) -> tuple[list[Check], bool]:
     """The checks of all hosts side by side, and whether one of them cannot be reached."""
     hosts = {server.host.name: server.host for server in servers}
-    found = await asyncio.gather(
-        *(_of_host(profile.name, host, [s for s in servers if s.host.name == name]) for name, host in hosts.items())
-    )
+    ask = Asker()
+    found = await asyncio.gather(*(
+        _of_host(profile.name, host, [s for s in servers if s.host.name == name], ask) for name, host in hosts.items()
+    ))  # fmt: skip
     checks = [check for rows in found for check in rows]
     return checks, any(check.check == "connection" and check.result == "fail" for check in checks)
 
 
-async def _of_host(profile: str, host: Host, servers: Sequence[Server]) -> list[Check]:
+async def _of_host(profile: str, host: Host, servers: Sequence[Server], ask: Asker) -> list[Check]:
     link = open_link(host, read_only=True)
     try:
         try:
-            hello = await link.open()
+            hello = await open_asking(link, ask)
         except HostError as error:
             return [Check(None, host.name, "connection", "fail", error.message, error.remedy)]
         checks = [Check(None, host.name, "connection", "pass", f"{hello.user}@{hello.hostname}, Python {hello.python}")]

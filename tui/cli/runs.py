@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from tui.cli.asking import Asker
 from tui.cli.errors import CommandError, fail
 from tui.cli.exits import Exit
 from tui.cli.options import json_option, narrate, open_profile, print_json, profile_argument
@@ -77,9 +78,10 @@ async def _everywhere(
     servers: Sequence[Server], work: Callable[[RunsOfHost], Awaitable[Found]]
 ) -> tuple[list[Found], Exit]:
     """``work`` on each host at once; those that cannot be reached are told, and make the exit code 4."""
+    ask = Asker()
 
     async def on(host: Host) -> Found:
-        async with runs_of(host) as runs:
+        async with runs_of(host, ask) as runs:
             return await work(runs)
 
     hosts = hosts_of(servers)
@@ -126,9 +128,9 @@ def _reference(text: str) -> tuple[Profile, Server, str]:
 
 
 async def _compare(references: Sequence[tuple[Profile, Server, str]], as_json: bool, form: str | None) -> Exit:
-    found = []
+    found, ask = [], Asker()
     for profile, server, name in references:
-        async with runs_of(server.host) as host:
+        async with runs_of(server.host, ask) as host:
             record = _choose(await host.records(profile.name, server.name), server.name, name)
             found.append(await host.look(record, WHOLE))
         if (record.log_size or 0) > 2 * WHOLE:

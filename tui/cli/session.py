@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import click
 
+from tui.cli.asking import ask_for_hosts
 from tui.cli.exits import Exit
 from tui.cli.options import narrate
 from tui.fleet.fleet import Fleet
@@ -111,6 +112,7 @@ async def open_fleet(
     fleet.start()
     try:
         await _settled(fleet, patience)
+        await ask_for_hosts(fleet)
         await fleet.until(lambda: all(s.known for s in fleet.supervisors.values()), _KNOWN_SECONDS)
         if narrator:
             for name, error in fleet.errors().items():

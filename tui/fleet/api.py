@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from tui.host.question import Question
 from tui.sglang.state import ServerState
 
 
@@ -38,6 +39,7 @@ class HostState:
     memory_total: int | None = None  # bytes, the cgroup's limit where there is one
     memory_available: int | None = None
     forwards: tuple[ForwardState, ...] = ()
+    question: Question | None = None  # what the user can answer, so that the next attempt may work
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,16 @@ class Forward:
     local: int = 0
 
 
-Action = Launch | Relaunch | Kill | SmokeTest | Reconnect | Discover | Forward
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The reply to a question: ``yes``, or a passphrase, which nothing may show. All hosts that wait for the same
+    answer are tried again."""
+
+    question: Question
+    reply: str = field(repr=False)
+
+
+Action = Launch | Relaunch | Kill | SmokeTest | Reconnect | Discover | Forward | Answer
 
 
 @dataclass(frozen=True, slots=True)

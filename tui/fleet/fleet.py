@@ -8,7 +8,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tui.fleet.api import Action, Discover, Forward, HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
+from tui.fleet.api import (
+    Action,
+    Answer,
+    Discover,
+    Forward,
+    HostState,
+    Kill,
+    Launch,
+    Outcome,
+    Reconnect,
+    Relaunch,
+    SmokeTest,
+)
 from tui.fleet.discovery import discover
 from tui.fleet.forwarding import toggle_forward
 from tui.fleet.hosts import HostWatch
@@ -17,6 +29,7 @@ from tui.fleet.policy import Limits
 from tui.fleet.restarters import Restarters
 from tui.fleet.supervisor import Supervisor
 from tui.fleet.turns import Turns
+from tui.host.answers import answer
 from tui.host.api import HostError, Link
 from tui.host.connect import open_link
 from tui.profile.model import Host, Profile, Server
@@ -137,6 +150,8 @@ class Fleet:
         if isinstance(action, Reconnect):
             self._hosts[action.host].reconnect()
             return Outcome(True, f"{action.host}: trying again")
+        if isinstance(action, Answer):
+            return await self._answer(action)
         if isinstance(action, Discover):
             return await self._discover(action.host)
         if isinstance(action, Forward):
@@ -168,6 +183,18 @@ class Fleet:
                 return replace(outcome, message=f"{outcome.message}; not restarted") if waited else outcome
             case SmokeTest():
                 return await supervisor.smoke()
+
+    async def _answer(self, action: Answer) -> Outcome:
+        waiting = [watch for watch in self._hosts.values() if watch.state.question == action.question]
+        names = ", ".join(watch.state.name for watch in waiting)
+        try:
+            if not await answer(action.question, action.reply):
+                return Outcome(False, f"{names}: left as it is")
+        except HostError as error:
+            return Outcome(False, str(error), {"error": error.kind.value})
+        for watch in waiting:
+            watch.reconnect()
+        return Outcome(True, f"{names}: trying again")
 
     async def _discover(self, host: str) -> Outcome:
         watch, declared = self._hosts[host], self._declared[host]

@@ -67,8 +67,9 @@ class HostWatch:
         await self.link.close()
 
     def reconnect(self) -> None:
-        """Try again now, whatever the last error was."""
+        """Try again now, whatever the last error was. ``settled`` holds again after that attempt."""
         self._asked = True
+        self.settled.clear()
         self._wake.set()
 
     def give_up(self, seconds: float) -> None:
@@ -198,6 +199,7 @@ class HostWatch:
             message=str(error),
             since=self.state.since if self.state.phase in ("refused", "unreachable") else now,
             retry_at=None if retry_in is None else now + retry_in,
+            question=error.question,
         )
         for supervisor in self.supervisors:
             if supervisor.state.unreachable_since is None:
@@ -209,6 +211,12 @@ class HostWatch:
             return  # the error stands until an attempt succeeds
         total = self.hello and (self.hello.memory_limit or self.hello.memory_total)
         self.state = replace(
-            self.state, phase=phase, message="", since=self._clock(), retry_at=None, memory_total=total or None
+            self.state,
+            phase=phase,
+            message="",
+            since=self._clock(),
+            retry_at=None,
+            memory_total=total or None,
+            question=None,
         )
         self._changed()

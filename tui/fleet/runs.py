@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from tui.fleet.translate import lost_words, run_exit
-from tui.host.api import Hello, PrunedRun, RunRecord
+from tui.host.answers import open_asking
+from tui.host.api import Hello, HostError, PrunedRun, RunRecord
 from tui.host.connect import open_link
 from tui.host.link import HostLink
 from tui.profile.model import Host, Server
@@ -69,11 +70,11 @@ class RunsOfHost:
 
 
 @asynccontextmanager
-async def runs_of(host: Host) -> AsyncIterator[RunsOfHost]:
-    """Connect to ``host`` for the length of the block. Raises ``HostError``."""
+async def runs_of(host: Host, ask: Callable[[HostError], Awaitable[bool]] | None = None) -> AsyncIterator[RunsOfHost]:
+    """Connect to ``host`` for the length of the block; ``ask`` as in ``open_asking``. Raises ``HostError``."""
     link = open_link(host)
     try:
-        yield RunsOfHost(host, link, await link.open())
+        yield RunsOfHost(host, link, await open_asking(link, ask))
     finally:
         await link.close()
 

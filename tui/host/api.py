@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from tui.host.question import Question
+
 
 class HostErrorKind(StrEnum):
     """Why a host or a request on it failed; ``UNREACHABLE``-like kinds end in exit code 4."""
@@ -19,6 +21,7 @@ class HostErrorKind(StrEnum):
     HOST_KEY_CHANGED = "host_key_changed"
     HOST_KEY_REVOKED = "host_key_revoked"
     LOGIN_REFUSED = "login_refused"
+    KEY_LOCKED = "key_locked"  # a key that needs its passphrase
     CONFIG = "config"  # ~/.ssh/config, keys, options that this side cannot use
     NO_PYTHON = "no_python"
     NO_AGENT = "no_agent"  # the agent did not come up, or stopped answering
@@ -26,13 +29,22 @@ class HostErrorKind(StrEnum):
 
 
 class HostError(Exception):
-    """A failed connection or request, in the user's words: what happened, and what to do about it."""
+    """A failed connection or request, in the user's words: what happened, and what to do about it. ``question``: what
+    the user can answer, so that the next attempt may work (``tui.host.answers``)."""
 
-    def __init__(self, kind: HostErrorKind, message: str, remedy: str = "", failure: str = "other") -> None:
+    def __init__(
+        self,
+        kind: HostErrorKind,
+        message: str,
+        remedy: str = "",
+        failure: str = "other",
+        question: Question | None = None,
+    ) -> None:
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.remedy = remedy
+        self.question = question
         self.failure = failure  # the ``failure.kind`` of cli.md for a refused launch: port_in_use, bad_argument, other
 
     def __str__(self) -> str:
@@ -212,6 +224,7 @@ class KillReport:
     left: tuple[str, ...]  # empty is the proof
     seconds: float
     port_free: bool | None = None
+    gpu: str = ""  # "no GPU memory held", or why that could not be asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,8 +290,12 @@ class Link(Protocol):
 
     async def unwatch(self, run: str) -> None: ...
 
-    async def kill(self, run: str, grace: float, *, who: str = "", sweep: bool = False) -> KillReport:
-        """``sweep``: only what a run that is over has left, which is no wish that it stays ended."""
+    async def kill(
+        self, run: str, grace: float, *, who: str = "", sweep: bool = False, again: bool = False, settle: float = 60.0
+    ) -> KillReport:
+        """SIGTERM, ``grace`` seconds, SIGKILL, and ``settle`` seconds for that to work; the host carries it through
+        even if the link is lost. ``sweep``: only what a run that is over has left, which is no wish that it stays
+        ended. ``again``: the answer to an earlier one was lost; this one tells what that one did, too."""
 
     async def leases(
         self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = ""

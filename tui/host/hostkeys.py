@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import base64
+import hashlib
+import hmac
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import asyncssh
 
 from tui.host.api import HostError, HostErrorKind
+from tui.host.login import Client
+from tui.host.question import UnknownHostKey
 
 DEFAULT_FILES = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 # what `ssh` shows first, so that a fingerprint compares with the one that people have
@@ -36,20 +42,8 @@ def _match(known: bytes, host: str, address: str, port: int) -> tuple[list[async
     return list(found[0]), list(found[1]), list(found[2])
 
 
-class KeyWitness(asyncssh.SSHClient):
-    """Is asked about keys that are not on file; says no, and remembers what it saw."""
-
-    def __init__(self) -> None:
-        self.key: asyncssh.SSHKey | None = None
-        self.address = ""
-
-    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
-        self.key, self.address = key, addr
-        return False
-
-
-def verdict(known: bytes, witness: KeyWitness, host: str, port: int, files: Iterable[str]) -> HostError:
-    """Unknown, changed or revoked: asyncssh says the same of all three."""
+def verdict(known: bytes, witness: Client, host: str, port: int, files: Sequence[str], policy: str = "") -> HostError:
+    """Unknown, changed or revoked: asyncssh says the same of all three. ``policy``: StrictHostKeyChecking, if set."""
     trusted, _, revoked = _match(known, host, witness.address, port)
     where = ", ".join(files)
     key = witness.key
@@ -70,11 +64,53 @@ def verdict(known: bytes, witness: KeyWitness, host: str, port: int, files: Iter
     return HostError(
         HostErrorKind.HOST_KEY_UNKNOWN,
         f"The host key of {host} is not known: {print_} (looked in {where}).",
-        f"Compare the fingerprint with the host's, then run `ssh {host}` once to accept it.",
+        f"Compare the fingerprint with the host's. {_POLICIES.get(policy, _ADD).format(host=host)}",
+        question=_question(host, entry, key, print_, files[0]) if key and policy not in ("yes", "true") else None,
     )
+
+
+_ADD = "Then answer yes when you are asked on a terminal or in the dashboard, or run `ssh {host}` once."
+_LAX = "StrictHostKeyChecking of ~/.ssh/config does not count here: a new key is added only on request. "
+_STRICT = "StrictHostKeyChecking is yes: only you can add the key to that file."
+_POLICIES = {"yes": _STRICT, "true": _STRICT} | dict.fromkeys(("no", "off", "false", "accept-new"), _LAX + _ADD)
 
 
 def _is_revoked(known: bytes, key: asyncssh.SSHKey) -> bool:
     """A lone ``@revoked`` line for a host with a port is lost by the lookup; the key itself is not."""
     blob = key.export_public_key("openssh").split()[1]
     return any(line.startswith(b"@revoked") and blob in line for line in known.splitlines())
+
+
+def _question(host: str, entry: str, key: asyncssh.SSHKey, fingerprint: str, file: str) -> UnknownHostKey:
+    line = key.export_public_key("openssh").decode().split()
+    return UnknownHostKey(host, entry, f"{line[0]} {line[1]}", fingerprint, str(Path(file).expanduser()))
+
+
+def add(offer: UnknownHostKey) -> None:
+    """Append the key to its known_hosts file: in one write, the file for its owner only if it is new, the name hashed
+    if the file's are. Raises ``HostError``, also where the name has another key by now: that is never written over."""
+    path = Path(offer.file)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "r+b", buffering=0) as file:
+            before = file.readall()
+            host, _, port = offer.entry.lstrip("[").partition("]:")
+            if has_entry(b"#\n" + before, host, int(port or 22)):
+                raise HostError(
+                    HostErrorKind.HOST_KEY_CHANGED, f"{path} has a key of {offer.entry} by now: nothing was added."
+                )
+            name = _hashed(offer.entry) if b"|1|" in before else offer.entry
+            gap = "" if before.endswith(b"\n") or not before else "\n"
+            file.write(f"{gap}{name} {offer.key}\n".encode())
+    except OSError as error:
+        raise HostError(
+            HostErrorKind.CONFIG, f"The host key cannot be added to {path}: {(error.strerror or str(error)).lower()}."
+        ) from error
+
+
+def _hashed(name: str) -> str:
+    """A host's name as OpenSSH hides it."""
+    salt = os.urandom(20)
+    digest = hmac.new(salt, name.encode(), hashlib.sha1).digest()
+    return f"|1|{base64.b64encode(salt).decode()}|{base64.b64encode(digest).decode()}"

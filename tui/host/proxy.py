@@ -24,12 +24,14 @@ class Proxy:
         self._drain = asyncio.create_task(self._drain_stderr(process.stderr))
 
     @classmethod
-    async def start(cls, words: list[str], host: str) -> Proxy:
-        """Run the command. Raises ``HostError``."""
+    async def start(cls, line: str, host: str) -> Proxy:
+        """Run the command as `ssh` does, by the user's shell. Raises ``HostError``."""
         ours, theirs = socket.socketpair()
         try:
             process = await asyncio.create_subprocess_exec(
-                *words,
+                os.environ.get("SHELL") or "/bin/sh",
+                "-c",
+                f"exec {line}",
                 stdin=theirs.fileno(),
                 stdout=theirs.fileno(),
                 stderr=asyncio.subprocess.PIPE,
@@ -42,7 +44,7 @@ class Proxy:
             ) from error
         finally:
             theirs.close()
-        return cls(process, ours, " ".join(words), host)
+        return cls(process, ours, line, host)
 
     async def _drain_stderr(self, stream: asyncio.StreamReader) -> None:
         while data := await stream.read(65536):

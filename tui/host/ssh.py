@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import os
+import random
 import weakref
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import asyncssh
 
-from tui.host import hostkeys, wording
+from tui.host import hostkeys, login, openssh, wording
 from tui.host.api import HostError, HostErrorKind
 from tui.host.channel import Tail
 from tui.host.forward import LOOPBACK
@@ -25,6 +26,7 @@ KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 5, 3
 MAX_JUMPS = 8
 FORWARD_SECONDS = 10.0
 AT_ONCE = 4  # connections being set up to one address; sshd drops the eleventh (MaxStartups)
+KNOCKS, KNOCK_SECONDS = 5, 0.4  # attempts while sshd hangs up before it says anything; growing, jittered waits
 
 logging.getLogger("asyncssh").addHandler(logging.NullHandler())  # else its warnings end on the user's screen
 
@@ -152,8 +154,9 @@ class _Dialer:
         self._depth += 1
         if self._depth > MAX_JUMPS:
             raise HostError(HostErrorKind.CONFIG, f"More than {MAX_JUMPS} jump hosts before {target.host}.")
+        arguments = self._arguments(target)
         try:
-            settings = await asyncssh.SSHClientConnectionOptions.construct(None, **self._arguments(target, final))
+            settings = await asyncssh.SSHClientConnectionOptions.construct(None, **arguments, client_keys=None)
         except (OSError, ValueError, asyncssh.Error) as error:
             raise self.describe(error, target) from error
         jump = (self._config.jump if final else None) or settings.tunnel
@@ -162,15 +165,13 @@ class _Dialer:
             tunnel = await self.connect(parse_target(hop))
         return await self._dial(target, settings, tunnel, final)
 
-    def _arguments(self, target: Target, final: bool) -> dict[str, Any]:
+    def _arguments(self, target: Target) -> dict[str, Any]:
         """Only what the profile says; the rest is ~/.ssh/config's."""
         arguments: dict[str, Any] = {"host": target.host, "config": ()}  # (): the default files
         if target.port is not None:
             arguments["port"] = target.port
         if target.user is not None:
             arguments["username"] = target.user
-        if final and self._config.identity:
-            arguments.update(_identity(self._config.identity))
         return arguments
 
     def _known_hosts(self, settings: asyncssh.SSHClientConnectionOptions, final: bool) -> list[str]:
@@ -187,47 +188,62 @@ class _Dialer:
         files = self._known_hosts(settings, final)
         known = await asyncio.to_thread(hostkeys.read_files, files)
         name, port = settings.host_key_alias or settings.host, settings.port
-        witness = hostkeys.KeyWitness()
-        arguments = self._arguments(target, final) | {
-            "known_hosts": known, "tunnel": tunnel, "proxy_command": None, "client_factory": lambda: witness,
+        if settings.host_key_alias:
+            port = 22  # its entries name no port
+        identity = self._config.identity if final else None
+        configured = settings.config.get("IdentityFile")
+        arguments = self._arguments(target) | login.key_arguments(configured, identity) | {
+            "known_hosts": known, "tunnel": tunnel, "proxy_command": None,
             "agent_forwarding": False, "keepalive_interval": KEEPALIVE_SECONDS, "keepalive_count_max": KEEPALIVE_COUNT,
             "login_timeout": wording.LOGIN_SECONDS, "connect_timeout": wording.CONNECT_SECONDS,
             "utf8_decode_errors": "replace", "x11_forwarding": False,
         }  # fmt: skip
         if not hostkeys.has_entry(known, name, port):
             arguments["server_host_key_algs"] = list(hostkeys.PREFERRED_ALGORITHMS)
-        proxy = None
-        if tunnel is None and settings.proxy_command:
-            proxy = await Proxy.start(list(settings.proxy_command), target.host)
-            self._proxies.append(proxy)
-            arguments["sock"] = proxy.socket
-        try:
-            async with _gate(f"{settings.host}:{port}"):
-                connection = await asyncssh.connect(**arguments)
-        except asyncssh.HostKeyNotVerifiable as error:
-            raise hostkeys.verdict(known, witness, name, port, files) from error
-        except (OSError, ValueError, asyncssh.Error) as error:
-            if proxy is not None and proxy.failed:
-                raise proxy.error() from error
-            raise self.describe(error, Target(target.host, settings.username, port)) from error
+        for attempt in itertools.count(1):
+            client = login.Client(login.key_files(configured, identity))
+            try:
+                connection = await self._knock(target, settings, arguments, client)
+                break
+            except asyncssh.HostKeyNotVerifiable as error:
+                policy = await openssh.host_key_policy(target)
+                raise hostkeys.verdict(known, client, name, port, files, policy) from error
+            except asyncssh.PermissionDenied as error:
+                raise wording.refused(
+                    error,
+                    host=target.host,
+                    user=settings.username,
+                    wants_password=client.wants_password,
+                    locked=client.locked,
+                ) from error
+            except (OSError, ValueError, asyncssh.Error) as error:
+                if client.hung_up and attempt < KNOCKS:  # sshd drops some of many at once (MaxStartups)
+                    await asyncio.sleep(random.uniform(0.5, 1.5) * attempt * KNOCK_SECONDS)
+                    continue
+                raise self.describe(error, Target(target.host, settings.username, settings.port)) from error
         self._connections.append(connection)
         return connection
 
-
-def _identity(text: str) -> dict[str, Any]:
-    """This key and no other: an SSH agent full of keys would use up the server's patience. The agent is still asked
-    for this one, where its public half lies beside it; an encrypted key works only that way."""
-    path = Path(text).expanduser()
-    public = path.with_name(path.name + ".pub")
-    arguments: dict[str, Any] = {"client_keys": [str(path)]}
-    if public.exists():
-        arguments["agent_identities"] = [str(public)]
+    async def _knock(
+        self,
+        target: Target,
+        settings: asyncssh.SSHClientConnectionOptions,
+        arguments: dict[str, Any],
+        client: login.Client,
+    ) -> asyncssh.SSHClientConnection:
+        """One attempt, through the ProxyCommand if there is one."""
+        proxy = None
+        line = settings.config.get("ProxyCommand")
+        if arguments["tunnel"] is None and settings.proxy_command and line:
+            proxy = await Proxy.start(str(line), target.host)
+            self._proxies.append(proxy)
+            arguments = {**arguments, "sock": proxy.socket}
         try:
-            asyncssh.read_private_key(path)
-        except asyncssh.KeyImportError:
-            arguments["client_keys"] = []
-        except OSError:
-            pass  # connecting says so
-    else:
-        arguments["agent_path"] = None
-    return arguments
+            async with _gate(f"{settings.host}:{settings.port}"):
+                return await asyncssh.connect(**arguments, client_factory=lambda: client)
+        except (asyncssh.HostKeyNotVerifiable, asyncssh.PermissionDenied):
+            raise
+        except (OSError, ValueError, asyncssh.Error) as error:
+            if proxy is not None and proxy.failed:
+                raise proxy.error() from error
+            raise

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 
 from tui.host.api import HostError, HostErrorKind
+from tui.host.question import LockedKey
 
 FINAL = frozenset(  # trying again changes nothing, and may lock the user out
     {
@@ -12,6 +14,7 @@ FINAL = frozenset(  # trying again changes nothing, and may lock the user out
         HostErrorKind.HOST_KEY_CHANGED,
         HostErrorKind.HOST_KEY_REVOKED,
         HostErrorKind.LOGIN_REFUSED,
+        HostErrorKind.KEY_LOCKED,
         HostErrorKind.CONFIG,
         HostErrorKind.NO_PYTHON,
     }
@@ -27,7 +30,7 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
         "",
         HostErrorKind.LOGIN_REFUSED,
         "{host} refused all keys for {user}.",
-        "Try `ssh {host}`. Encrypted keys without a passphrase were skipped: add them with ssh-add.",
+        "Try `ssh {host}`; if that works, its key must be in ~/.ssh, the SSH agent, or `identity` of the host.",
     ),
     (
         "",
@@ -76,7 +79,7 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
         "",
         HostErrorKind.CONFIG,
         "~/.ssh/config cannot be read: {text}.",
-        "Comments must stand on lines of their own; newer Match keywords are not understood.",
+        "Comments must stand on lines of their own; newer Match keywords, and = in Match exec, are not understood.",
     ),
     (
         "FileNotFoundError",
@@ -87,17 +90,31 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
     ),
     (
         "KeyImportError",
-        "assphrase",
-        HostErrorKind.CONFIG,
-        "The key for {host} is encrypted.",
-        "Add it to the SSH agent with ssh-add.",
-    ),
-    (
-        "KeyEncryptionError",
         "",
         HostErrorKind.CONFIG,
-        "The key for {host} cannot be decrypted: {text}.",
-        "Add it to the SSH agent with ssh-add.",
+        "A key for {host} cannot be read: {text}.",
+        "Correct `identity` of the host, or IdentityFile in ~/.ssh/config.",
+    ),
+    (
+        "HostKeyNotVerifiable",
+        "",
+        HostErrorKind.HOST_KEY_CHANGED,
+        "The host key of {host} cannot be trusted: {text}.",
+        "Compare it with the host's before you connect by any means.",
+    ),
+    (
+        "KeyExchangeFailed",
+        "",
+        HostErrorKind.UNREACHABLE,
+        "{host} and this side have no method in common: {text}.",
+        "See Ciphers, MACs, KexAlgorithms and HostKeyAlgorithms in ~/.ssh/config, or update the host's sshd.",
+    ),
+    (
+        "ProtocolError",
+        "",
+        HostErrorKind.UNREACHABLE,
+        "{host} broke off the connection: {text}.",
+        "Try `ssh {host}`.",
     ),
     (
         "ChannelOpenError",
@@ -107,6 +124,25 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
         "MaxSessions of its sshd is reached, or the account may not run commands.",
     ),
 )
+
+
+def refused(error: BaseException, *, host: str, user: str, wants_password: bool, locked: Sequence[str]) -> HostError:
+    """No key was accepted, or a key alone was not enough. ``locked``: encrypted keys that were not tried."""
+    if locked:
+        return HostError(
+            HostErrorKind.KEY_LOCKED,
+            f"{host} accepted no key of {user} that can be used without a passphrase; {locked[0]} is encrypted.",
+            f"Add it to the SSH agent: ssh-add {locked[0]}",
+            question=LockedKey(locked[0]),
+        )
+    if wants_password:
+        return HostError(
+            HostErrorKind.LOGIN_REFUSED,
+            f"{host} did not let {user} in by keys alone: it asks for a password or a code.",
+            "hcs-tui logs in by keys only, since it must reconnect unattended: install a key there (ssh-copy-id), or"
+            " have it exempted from the second factor.",
+        )
+    return describe(error, host=host, user=user, port=22)
 
 
 def describe(error: BaseException, *, host: str, user: str, port: int) -> HostError:
