@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tui.cli.config import load_settings
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, open_profile
@@ -28,7 +29,7 @@ def show(source: Source) -> Exit:
     require_terminal()
     from tui.view.app import HcsApp
 
-    app = HcsApp(source)
+    app = HcsApp(source, settings=load_settings())
     app.run()
     return _ending(app)
 
@@ -50,12 +51,13 @@ def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = F
     from tui.fleet.opening import Opening
     from tui.view.app import HcsApp
 
+    settings = load_settings()
     live = _Live(load, read_only, launch)
 
     def painted() -> None:
         app.run_worker(live.start(app))
 
-    app = HcsApp(Opening(title, read_only=read_only), on_ready=painted, lasting=not launch)
+    app = HcsApp(Opening(title, read_only=read_only), on_ready=painted, lasting=not launch, settings=settings)
     try:
         app.run()
     finally:

@@ -30,7 +30,7 @@ COMMANDS = {  # name → the module that has it as ``command``, and its line in 
     "parse": ("tui.cli.parse", "Read any SGLang log: stage, caches, throughput, failure and advice."),
     "replay": ("tui.cli.replay", "The dashboard over saved logs."),
     "snapshot": ("tui.cli.snapshot", "The dashboard as a picture, text or JSON."),
-    "schema": ("tui.cli.schema", "The JSON Schema of a profile or a report."),
+    "schema": ("tui.cli.schema", "The JSON Schema of a profile, a report or the settings."),
 }
 DEFAULT = "dashboard"  # for `hcs-tui` and `hcs-tui PROFILE`
 

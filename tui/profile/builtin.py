@@ -8,6 +8,7 @@ import tui
 from tui.profile.problem import Problem, ProfileError, nearest
 
 SUFFIXES = (".yaml", ".yml")
+SETTINGS = "config.yaml"  # of the program, in the user's config folder: no profile
 
 
 def builtin_profiles() -> list[Path]:
@@ -25,7 +26,7 @@ def available_profiles() -> list[Path]:
     from platformdirs import user_config_path
 
     folders = (Path("profiles"), user_config_path("hcs-tui") / "profiles", user_config_path("hcs-tui"))
-    found = [path for folder in folders for path in _in(folder)] + builtin_profiles()
+    found = [path for folder in folders for path in _in(folder) if path.name != SETTINGS] + builtin_profiles()
     return list({path.resolve(): path for path in reversed(found)}.values())[::-1]
 
 

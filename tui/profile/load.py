@@ -21,7 +21,7 @@ MAX_BYTES = 1 << 20
 def load(path: FilePath | str) -> Profile:
     """The profile in ``path``; raises ``ProfileError`` with every mistake that was found."""
     file = FilePath(path)
-    return loads(_text(file), str(path), file)
+    return loads(read_text(file), str(path), file)
 
 
 def loads(text: str, file: str = "<text>", path: FilePath | None = None) -> Profile:
@@ -41,23 +41,23 @@ def loads(text: str, file: str = "<text>", path: FilePath | None = None) -> Prof
     return profile
 
 
-def _text(path: FilePath) -> str:
-    """The file's text, or a ``ProfileError`` that says in one line why there is none."""
+def read_text(path: FilePath, what: str = "profile") -> str:
+    """The text of a file that should be a ``what``, or a ``ProfileError`` that says in one line why there is none."""
     try:
         if wrong := not_a_file(path):
-            raise ProfileError([Problem(str(path), 0, "", f"{wrong}; a profile is a YAML file")])
+            raise ProfileError([Problem(str(path), 0, "", f"{wrong}; a {what} is a YAML file")])
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise ProfileError([Problem(str(path), 0, "", _reason(error))]) from None
     if len(data) > MAX_BYTES:
-        raise ProfileError([Problem(str(path), 0, "", "is larger than 1 MiB: no profile")])
+        raise ProfileError([Problem(str(path), 0, "", f"is larger than 1 MiB: no {what}")])
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise ProfileError([Problem(str(path), 0, "", "is no text in UTF-8: no profile")])
+        raise ProfileError([Problem(str(path), 0, "", f"is no text in UTF-8: no {what}")])
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.binding import Binding
@@ -30,8 +31,9 @@ class Act:
         return self.id not in _KEYS_ONLY
 
 
-_TEXTUALS_OWN = frozenset({"command_palette", "next_panel", "jump"})
-_KEYS_ONLY = _TEXTUALS_OWN | {"up", "down", "back"}
+FIXED = frozenset({"command_palette", "next_panel", "jump"})
+"""Actions whose keys Textual binds, or that take the pressed key: they stay where they are."""
+_KEYS_ONLY = FIXED | {"up", "down", "back"}
 
 ACTS: tuple[Act, ...] = (
     Act("launch", "l", "l", "launch", "Launch the selected server", foot=3, changes=True),
@@ -60,6 +62,9 @@ ACTS: tuple[Act, ...] = (
     Act("up", "up,k", "↑ k", "up", "Select the server above"),
     Act("down", "down,j", "↓ j", "down", "Select the server below"),
     Act("jump", "1,2,3,4,5,6,7,8,9", "1–9", "jump", "Select a server by its place"),
+    Act("sort", "s", "s", "sort", "Order of the board: profile, state, tok/s, queue, usage"),
+    Act("by_host", "b", "b", "by host", "The servers of a host together, and back"),
+    Act("only", "o", "o", "only", "List only the servers that match what you type: name, host, state, model", foot=13),
     Act(
         "search",
         "slash",
@@ -79,6 +84,7 @@ ACTS: tuple[Act, ...] = (
     Act("zoom", "z", "z", "zoom", "The focused panel alone, and back", foot=9, group="View"),
     Act("wall", "w", "w", "wall", "The logs of all servers at once, and back", foot=8, group="View"),
     Act("charts", "c", "c", "charts", "Throughput, queue and cache usage over time, and back", foot=10, group="View"),
+    Act("hosts", "h", "h", "hosts", "Memory, GPUs and disks of all hosts, and back", foot=14, group="View"),
     Act("next_panel", "tab", "Tab", "next panel", "Focus the next panel (Shift+Tab: the one before)", group="View"),
     Act("help", "question_mark", "?", "help", "This list", foot=2, group="View"),
     Act(
@@ -98,13 +104,13 @@ BY_ID = {act.id: act for act in ACTS}
 
 def bindings() -> list[Binding]:
     """The app's bindings. Jumps take the pressed digit; Textual binds the palette and Tab by itself."""
-    made = [Binding(act.keys, act.id, act.name, show=False) for act in ACTS if act.id not in _TEXTUALS_OWN]
+    made = [Binding(act.keys, act.id, act.name, show=False, id=act.id) for act in ACTS if act.id not in FIXED]
     return made + [Binding(digit, f"jump({digit})", show=False) for digit in "123456789"]
 
 
-def footer_keys(*, read_only: bool) -> list[Act]:
+def footer_keys(acts: Sequence[Act] = ACTS, *, read_only: bool) -> list[Act]:
     """The actions of the footer, in order."""
-    return [act for act in ACTS if act.foot and not (read_only and act.changes)]
+    return [act for act in acts if act.foot and not (read_only and act.changes)]
 
 
 def key_table() -> str:

@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from tui.fleet.api import Source
 from tui.sglang.model import Phase
-from tui.view import actions, layout, paint
+from tui.view import actions, keys, layout, paint
 from tui.view.doing.servers import ServerActions
 from tui.view.doing.views import ViewActions
 from tui.view.glance import Glance, glance
@@ -23,6 +23,7 @@ from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
 from tui.view.pending import Pending
+from tui.view.settings import Settings
 from tui.view.sheet import Sheet
 from tui.view.terminal import Watchdog, on_signals
 from tui.view.theme import THEMES, theme_name
@@ -55,7 +56,8 @@ class HcsApp(ServerActions, ViewActions):
         source: Source,
         *,
         on_ready: Callable[[], None] | None = None,
-        theme: str = "dark",
+        theme: str = "",
+        settings: Settings | None = None,
         frozen: bool = False,
         lasting: bool = True,
     ) -> None:
@@ -73,7 +75,10 @@ class HcsApp(ServerActions, ViewActions):
         self._watchdog = Watchdog()
         for own in THEMES:
             self.register_theme(own)
-        self.theme = theme_name(theme)
+        self.settings = settings or Settings()
+        self.theme = theme_name(theme or self.settings.theme)
+        self.acts = keys.remapped(self.settings.keys)
+        self.set_keymap(dict(self.settings.keys))
 
     # composing
 
@@ -90,7 +95,7 @@ class HcsApp(ServerActions, ViewActions):
         yield Footer(id="footer")
 
     def on_mount(self) -> None:
-        self.query_one(Footer).keys = actions.footer_keys(read_only=self.source.read_only)
+        self.query_one(Footer).keys = actions.footer_keys(self.acts, read_only=self.source.read_only)
         self.query_one(Board).focus()
         self.look()
         if not self.frozen:

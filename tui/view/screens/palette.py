@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from tui.view.actions import ACTS
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,7 +30,7 @@ class Commands(Provider):
 
     def _all(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         app = cast("HcsApp", self.app)
-        for act in ACTS:
+        for act in app.acts:
             if act.palette and not (act.changes and app.source.read_only):
                 yield f"{act.name}  ({act.key})", act.help, partial(app.run_action, act.id)
         for glance in app.glances:

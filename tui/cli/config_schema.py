@@ -1,0 +1,92 @@
+"""What may stand in the user's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic_core import ErrorDetails
+
+from tui.profile.problem import nearest
+from tui.view.keys import key_error
+from tui.view.theme import theme_names
+
+
+def _keys(value: object) -> str:
+    """One key, or a list of them."""
+    found = value if isinstance(value, list) else [value]
+    words = [str(key) for key in found if isinstance(key, str | int) and not isinstance(key, bool)]
+    if not words or len(words) < len(found):
+        raise ValueError("takes a key such as t, ctrl+t, f5 or '?', or a list of keys")
+    for key in words:
+        if why := key_error(key):
+            raise ValueError(why)
+        if key == ",":
+            raise ValueError("the comma is written comma")
+    return ",".join(words)
+
+
+def _theme(value: object) -> str:
+    if value not in theme_names():
+        raise ValueError(f"{value!r} is no theme; {nearest(str(value), theme_names())}".rstrip("; "))
+    return str(value)
+
+
+def _yes(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("takes true or false")
+    return value
+
+
+def _command(value: object) -> list[str]:
+    if not isinstance(value, list) or not value or not all(isinstance(word, str | int | float) for word in value):
+        raise ValueError("takes a list of words, [notify-send, hcs-tui]: it is run without a shell")
+    words = [str(word) for word in value]
+    if any("\0" in word for word in words) or not words[0]:
+        raise ValueError("its first word is the program")
+    return words
+
+
+def _mapping(value: object) -> object:
+    return {} if value is None else value
+
+
+def _shown(validator: Callable[[Any], object], **schema: object) -> tuple[PlainValidator, WithJsonSchema]:
+    return PlainValidator(validator), WithJsonSchema(schema)
+
+
+_STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+Key = Annotated[str, *_shown(_keys, anyOf=[{"type": "string"}, _STRINGS])]
+Yes = Annotated[bool, *_shown(_yes, type="boolean")]
+
+
+class ConfigSpec(BaseModel):
+    """The whole file: every key may be missing."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: Annotated[dict[str, Key], BeforeValidator(_mapping)] = Field(default_factory=dict)
+    theme: Annotated[str, *_shown(_theme, type="string", enum=list(theme_names()))] = "dark"
+    ascii: Yes = False
+    bell: Yes = True
+    alert_command: Annotated[list[str], *_shown(_command, **_STRINGS)] = Field(default_factory=list)
+
+
+def message(told: ErrorDetails) -> str:
+    """One mistake in the user's words."""
+    match told["type"]:
+        case "value_error":
+            return str(told["ctx"]["error"])
+        case "extra_forbidden":
+            return f"unknown key; {nearest(str(told['loc'][-1]), ConfigSpec.model_fields)}".rstrip("; ")
+        case "dict_type":
+            return "takes a mapping of actions to keys"
+        case _:
+            return str(told["msg"])
+
+
+def config_schema() -> dict[str, object]:
+    """The JSON Schema of the file of settings."""
+    schema = ConfigSpec.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "hcs-tui config", **schema}
