@@ -10,11 +10,11 @@ from tui.fleet.api import Action, Discover, Forward, Kill, Launch, Reconnect, Re
 from tui.report.restarts import upcoming
 from tui.sglang import verdict
 from tui.sglang.model import Phase
-from tui.view.doing.dashboard import Dashboard
+from tui.view.doing.questions import QuestionActions
 from tui.view.glance import not_to_be_ended
 
 
-class ServerActions(Dashboard):
+class ServerActions(QuestionActions):
     """Launching, ending, testing, finding servers; what became of it."""
 
     def action_launch(self) -> None:
@@ -68,8 +68,13 @@ class ServerActions(Dashboard):
             self._send(SmokeTest(chosen.name), f"testing {chosen.name}" if chosen.phase is Phase.READY else "")
 
     def action_reconnect(self) -> None:
-        if self.chosen and self.chosen.state.info.host:
-            self._send(Reconnect(self.chosen.state.info.host), "")
+        name = self.chosen and self.chosen.state.info.host
+        if name:
+            host = next((h for h in self.source.hosts() if h.name == name), None)
+            if host and host.question:
+                self.questions.ask_again(host.question)
+            else:
+                self._send(Reconnect(name), "")
 
     def action_discover(self) -> None:
         host = self.chosen.state.info.host if self.chosen else next((h.name for h in self.source.hosts()), None)
@@ -97,7 +102,8 @@ class ServerActions(Dashboard):
         self.pending.add(self.source.act(action))
 
     def tell_outcomes(self) -> None:
-        """Say what became of actions that are over."""
+        """Say what became of actions that are over, and ask what hosts wait for."""
+        self.ask_questions()
         for outcome in self.pending.over():
             severity: SeverityLevel = "information" if outcome.ok else "error"
             self.notify(outcome.message, severity=severity, markup=False, timeout=8)
