@@ -41,7 +41,7 @@ FIRST_RETRY_SECONDS = 0.5
 LAST_RETRY_SECONDS = 60.0
 LAUNCH_SECONDS = 60.0
 PRUNE_SECONDS = 120.0  # large files take their time to go
-KILL_SECONDS = 120.0  # beyond the grace: unpinning host memory takes tens of seconds
+KILL_SECONDS = 60.0  # for the looks, and for the keeper to leave
 CHECK_SECONDS = 45.0
 DISCOVER_SECONDS = 30.0
 _log = logging.getLogger(__name__)
@@ -294,14 +294,18 @@ class HostLink:
             self._watched.discard(run)
             await self._live().request("unwatch", run=run)
 
-    async def kill(self, run: str, grace: float, *, who: str = "", sweep: bool = False) -> KillReport:
+    async def kill(
+        self, run: str, grace: float, *, who: str = "", sweep: bool = False, again: bool = False, settle: float = 60.0
+    ) -> KillReport:
         _, body = await self._live().request(
-            "kill", run=run, grace=grace, who=who, sweep=sweep, within=grace + KILL_SECONDS
-        )
+            "kill", run=run, grace=grace, who=who, sweep=sweep, again=again, settle=settle,
+            within=grace + settle + KILL_SECONDS,
+        )  # fmt: skip
         told = json.loads(body)
         return KillReport(
-            run, tuple(told["found"]), tuple(told["signals"]), tuple(told["left"]), told["seconds"], told["port_free"]
-        )
+            run, tuple(told["found"]), tuple(told["signals"]), tuple(told["left"]), told["seconds"], told["port_free"],
+            told["gpu"],
+        )  # fmt: skip
 
     async def leases(
         self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = ""

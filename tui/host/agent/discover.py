@@ -13,7 +13,7 @@ from typing import Any, Iterable
 
 from . import masking, output, patience, place, procs, sockets
 from .jobs import Job
-from .kill import FRESH, blob
+from .look import FRESH, blob
 from .requests import Agent, Refused, Request
 from .subject import MAIN_TITLES, TITLE, found_name
 

@@ -1,37 +1,37 @@
 """End a run: SIGTERM to its main process alone, grace, SIGKILL to all that is left, a second look by a fresh process.
 
 SGLang's main process drains requests and unregisters pinned memory before it ends its children; so nobody else gets
-SIGTERM. Whom to signal is known by session, tree, subreaper, cgroup and log, each pid with its start time: never by
-a name.
+SIGTERM. Whom to signal is known by session, tree, subreaper, cgroup, log, and by having been seen as one of the run,
+each pid with its start time: never by a name. A kill that has begun is carried through, even when the channel goes.
 """
 
 from __future__ import annotations
 
-import json
+import _thread
 import os
 import signal
-import sys
 import time
 from typing import Any
 
-from . import procs, sockets, subject
-from .files import write_json
-from .jobs import Job
+from . import look, procs, sockets, subject
+from .files import read_json, write_json
 from .loop import monotonic
-from .requests import Agent, Refused, Request
+from .requests import Refused, Request
 
 RESCAN = 0.05
+CALM = 0.5  # seconds between two scans for new processes, while the main process takes its time
 ORPHAN_GRACE = 2.0  # seconds for children to end by themselves after their main process did
 SETTLE = 60.0  # seconds until SIGKILL must have worked: the kernel unpins host memory for tens of seconds
+BURST = 0.02  # seconds of scans and signals without a pause: some make new processes faster than one scan
+LOOK_AGAIN = 1.0  # seconds between two looks at memory and sockets of processes that are gone
 KEEPER_PATIENCE = 5.0  # seconds for the keeper to write the last exit.json and leave
-LOOK_TIMEOUT = 20.0
-FRESH = "import sys;b=sys.stdin.buffer;exec(b.read(int(b.readline())))"
 
 
 def kill(request: Request) -> None:
     """Answer when nothing is left, or when what is left will not go. Raises ``Refused``."""
     about = subject.subject(request)
-    if about.folder is not None and not request.header.get("sweep"):
+    header = request.header
+    if about.folder is not None and not (header.get("sweep") or (header.get("again") and asked_before(about.folder))):
         mark(about.folder, "kill.json", request)  # also of a run that is over: it must not be restarted any more
     process = about.process
     if not process:
@@ -45,73 +45,107 @@ def kill(request: Request) -> None:
             "Run %s lives in another pid namespace (a container) of this host." % about.run,
             "Connect to that container, or end it from inside.",
         )
-    Kill(request, about, float(request.header.get("grace", 30.0)))
+    Kill(request, about, float(header.get("grace", 30.0)), float(header.get("settle", SETTLE)))
 
 
-def mark(folder: str, name: str, request: Request) -> None:
+def mark(folder: str, name: str, request: Request, **more: Any) -> None:
     """Write down that somebody asked for an end, and who."""
     try:
-        write_json(os.path.join(folder, name), {"at": time.time(), "who": request.header.get("who", "")})
+        write_json(os.path.join(folder, name), dict(more, at=time.time(), who=request.header.get("who", "")))
     except OSError:
         pass  # a full disk must not keep a server alive
+
+
+def asked_before(folder: str) -> bool:
+    return os.path.exists(os.path.join(folder, "kill.json"))
 
 
 class Kill:
     """One kill, as a state machine: ``_term``, ``_wait`` (grace), ``_force``, ``_verify``."""
 
-    def __init__(self, request: Request, about: subject.Subject, grace: float) -> None:
+    def __init__(self, request: Request, about: subject.Subject, grace: float, settle: float) -> None:
         self._request, self._agent, self._about = request, request.agent, about
         self._process = about.process
         self._log = about.sole_log
         self._began = monotonic()
         self._grace_ends = self._began + grace
+        self._settle = settle
         self._main_gone: float | None = None
         self._killed: float | None = None
+        self._scanned = 0.0
         self._found: dict[tuple[int, int], str] = {}
-        self._known: dict[int, int] = {}  # pid -> start, of all ever seen: their orphans stay ours
+        self._known = self._agent.seen.pop(about.run, {}) if self._process else {}  # pid -> start: orphans stay ours
+        self._sockets: set[str] = set()
         self._signals: list[str] = []
+        self._agent.loop.hold()
         self._term()
 
     def _scan(self) -> list[procs.Proc]:
+        """The living processes of the run, and of all that were ever seen as such, and below them."""
         if not self._process:
             return []
+        self._scanned = monotonic()
         found = self._agent.scanner.scan()
         pids = procs.members(self._process, found, self._log)
         pids |= {pid for pid, start in self._known.items() if pid in found and found[pid].start == start}
         keeper = (self._process.get("keeper") or {}).get("pid")
-        pids |= procs.descendants(pids, found) - {keeper, os.getpid()}
-        for pid in pids:
-            proc = found[pid]
-            if (pid, proc.start) not in self._found:
-                self._found[pid, proc.start] = procs.title(proc)
-                self._known[pid] = proc.start
+        pids |= procs.descendants(pids, found)
+        pids -= {keeper, os.getpid(), *procs.ancestors(os.getpid(), found)}
+        fresh = [found[pid] for pid in sorted(pids) if (pid, found[pid].start) not in self._found]
+        for proc in fresh:
+            self._found[proc.pid, proc.start] = "pid %d %s" % (proc.pid, proc.name)
+            self._known[proc.pid] = proc.start
+        if fresh:
+            _thread.start_new_thread(self._name, (fresh,))
         return [found[pid] for pid in sorted(pids)]
 
-    def _main(self, procs_left: list[procs.Proc]) -> procs.Proc | None:
-        key = (self._process.get("pid"), self._process.get("start"))
-        return next((proc for proc in procs_left if (proc.pid, proc.start) == key), None)
+    def _name(self, fresh: list[procs.Proc]) -> None:
+        """On a thread, since a command line cannot be read while its process pins memory."""
+        for proc in fresh:
+            self._found[proc.pid, proc.start] = procs.title(proc)
 
-    def _note(self, name: str) -> None:
-        if name not in self._signals:
-            self._signals.append(name)
+    def _main(self) -> procs.Proc | None:
+        """The main process, if it lives."""
+        proc = procs.look(self._process["pid"]) if self._process else None
+        return proc if proc and proc.start == self._process.get("start") and not proc.dead else None
+
+    def _send(self, proc: procs.Proc, number: signal.Signals) -> None:
+        if procs.send_signal(proc, number) and number.name not in self._signals:
+            self._signals.append(number.name)
 
     def _term(self) -> None:
         left = self._scan()
-        main = self._main(left)
+        inodes = {one.inode for one in sockets.all_listeners()} if left else set()
+        self._sockets = {inode for proc in left for inode in sockets.held(proc.pid, inodes)}
+        main = self._main()
         if main is not None:
             if self._about.folder is not None:
                 mark(self._about.folder, "stop.json", self._request)
-            if procs.send_signal(main, signal.SIGTERM):
-                self._note("SIGTERM")
-        self._wait()
+            self._send(main, signal.SIGTERM)
+            if main.state == "T":  # stopped: it would hear of SIGTERM only afterwards
+                self._send(main, signal.SIGCONT)
+        self._wake_keeper()
+        if left:
+            self._wait()
+        else:
+            self._verify()
+
+    def _wake_keeper(self) -> None:
+        """A keeper that was stopped neither reaps nor records."""
+        keeper = self._process.get("keeper") or {}
+        proc = procs.look(keeper["pid"]) if keeper.get("pid") else None
+        if proc and proc.start == keeper.get("start") and proc.state == "T":
+            procs.send_signal(proc, signal.SIGCONT)
 
     def _wait(self) -> None:
-        left = self._scan()
+        """While the main process lives, look at it alone most of the time: a drain can take hours."""
         now = monotonic()
-        if not left:
-            self._verify()
-            return
-        if self._main(left) is None:
+        lives = self._main() is not None
+        if not lives or now >= self._scanned + CALM:
+            if not self._scan():
+                self._verify()
+                return
+        if not lives:
             self._main_gone = self._main_gone or now
         orphaned = self._main_gone is not None and now >= self._main_gone + ORPHAN_GRACE
         if now >= self._grace_ends or orphaned:
@@ -120,91 +154,123 @@ class Kill:
             self._agent.loop.later(RESCAN, self._wait)
 
     def _force(self) -> None:
-        left = self._scan()
+        """SIGKILL to all, again and again without a pause for a moment, then with one, until a scan finds nobody."""
+        again = self._killed is not None
         now = monotonic()
         self._killed = self._killed or now
-        if not left or now >= self._killed + SETTLE:
+        left = self._scan()
+        while left and now < self._killed + self._settle:
+            for proc in left:
+                self._send(proc, signal.SIGKILL)
+            if again:
+                self._empty_cgroup()
+            self._hunt()
+            left = self._scan()
+            if monotonic() > now + BURST:
+                break
+        if not left or now >= self._killed + self._settle:
             self._verify()
-            return
-        for proc in left:
-            if procs.send_signal(proc, signal.SIGKILL):
-                self._note("SIGKILL")
-        self._agent.loop.later(RESCAN, self._force)
+        else:
+            self._agent.loop.later(RESCAN, self._force)
+
+    def _hunt(self) -> list[procs.Proc]:
+        """SIGKILL to whatever has become the keeper's child. A process that lives for a millisecond, just to make the
+        next one, is gone before a scan gets to it; but its heirs all come to the keeper, which stays for the last."""
+        keeper = self._process.get("keeper") or {}
+        if not procs.is_alive(keeper.get("pid"), keeper.get("start")):
+            return []
+        found = procs.children(keeper["pid"])
+        until = monotonic() + BURST
+        fresh = found
+        while fresh and monotonic() < until:
+            for proc in fresh:
+                self._send(proc, signal.SIGKILL)
+                self._found.setdefault((proc.pid, proc.start), "pid %d %s" % (proc.pid, proc.name))
+                self._known[proc.pid] = proc.start
+            fresh = procs.children(keeper["pid"])
+        return found
+
+    def _empty_cgroup(self) -> None:
+        """The kernel kills all at once in the cgroup that the keeper made for this server, the newest forks too."""
+        folder = self._process.get("cgroup")
+        if folder and os.path.basename(folder) == "hcs-" + self._about.run:
+            try:
+                with open(folder + "/cgroup.kill", "w") as file:
+                    file.write("1")
+            except OSError:
+                return  # before Linux 5.14
+            if "cgroup.kill" not in self._signals:
+                self._signals.append("cgroup.kill")
 
     def _verify(self) -> None:
         """Let a process that knows nothing of this kill look for what is left."""
-        question = {"run": self._about.run, "known": [[pid, start] for pid, start in self._known.items()]}
-        argv = [sys.executable, "-ISBc", FRESH, "look", json.dumps(question)]
-        Job(self._agent.loop, self._agent.children, argv, self._on_look,
-            stdin=blob(self._agent), timeout=LOOK_TIMEOUT)  # fmt: skip
+        known = [[pid, start] for pid, start in self._known.items()]
+        question = {"run": self._about.run, "known": known, "sockets": sorted(self._sockets)}
+        look.ask(self._agent, question, self._on_look)
 
-    def _on_look(self, status: int | None, output: bytes) -> None:
-        try:
-            left: list[list[Any]] | None = json.loads(output)["left"] if status == 0 else None
-        except (ValueError, KeyError):
-            left = None
-        if left is None:
-            why = output.decode("utf-8", "replace").strip()[-200:]
+    def _on_look(self, told: dict[str, Any] | None, why: str) -> None:
+        if told is None:
             self._request.refuse(Refused("Whether anything of the run is left could not be seen: %s" % why))
+            self._agent.loop.release()
             return
-        if left and (self._killed is None or monotonic() < self._killed + SETTLE):
-            for pid, start, name in left:
-                self._known[pid] = start
-                self._found[pid, start] = name
+        self._killed = self._killed if self._killed or not told["left"] else monotonic()
+        settled = monotonic() >= (self._killed or self._main_gone or self._began) + self._settle
+        for pid, start, name in told["left"]:
+            self._known[pid] = start
+            self._found[pid, start] = name
+        left = [name for _, _, name in told["left"]]
+        if left and not settled:
             self._force()
-            return
-        self._await_keeper(monotonic() + KEEPER_PATIENCE, [name for _, _, name in left])
+        elif told["held"] and not settled:
+            self._agent.loop.later(LOOK_AGAIN, self._verify)
+        else:
+            self._await_keeper(monotonic() + KEEPER_PATIENCE, left, told)
 
-    def _await_keeper(self, until: float, left: list[str]) -> None:
-        """The keeper holds the lock that the next launch needs."""
+    def _await_keeper(self, until: float, left: list[str], told: dict[str, Any]) -> None:
+        """The keeper holds the lock that the next launch needs. That it leaves is the kernel's own word that nothing
+        below it is left."""
         keeper = self._process.get("keeper") or {}
         if procs.is_alive(keeper.get("pid"), keeper.get("start")) and not left:
+            missed = self._hunt()
             if monotonic() < until:
-                self._agent.loop.later(0.01, lambda: self._await_keeper(until, left))
+                self._agent.loop.later(0.01, lambda: self._await_keeper(until, left, told))
                 return
             proc = procs.look(keeper["pid"])
-            if proc is not None:
+            if missed:
+                left = ["pid %d %s, and what makes it anew" % (proc.pid, proc.name) for proc in missed]
+            elif proc is not None:
                 procs.send_signal(proc, signal.SIGKILL)
-        port = self._about.port
-        self._request.answer(
-            {
-                "found": list(self._found.values()),
-                "signals": self._signals,
-                "left": left,
-                "seconds": monotonic() - self._began,
-                "port_free": not sockets.listeners(port) if port else None,
-            }
-        )
+        self._report([*left, *told["held"]], told["gpu"])
 
+    def _report(self, left: list[str], gpu: str) -> None:
+        port, folder = self._about.port, self._about.folder
+        report = {
+            "found": list(self._found.values()),
+            "signals": self._signals,
+            "left": left,
+            "seconds": monotonic() - self._began,
+            "port_free": not sockets.listeners(port) if port else None,
+            "gpu": gpu,
+        }
+        cgroup = self._process.get("cgroup")
+        if cgroup and not left and os.path.basename(cgroup) == "hcs-" + self._about.run:
+            try:
+                os.rmdir(cgroup)  # a killed keeper could not
+            except OSError:
+                pass
+        if folder is not None and not self._request.header.get("sweep"):
+            report = self._recorded(folder, report)
+        self._request.answer(report)
+        self._agent.loop.release()
 
-def blob(agent: Agent) -> bytes:
-    """This very program again, for a fresh process."""
-    text = "SOURCES = %r\nCONFIG = %r\n%s" % (dict(agent.sources), dict(agent.config), agent.sources["boot"])
-    data = text.encode("utf-8")
-    return b"%d\n" % len(data) + data
-
-
-def look(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
-    """In the fresh process: what of the run lives, by its name, by the pids known of it, and by ``HCS_RUN`` in
-    the environment (which reading may block on, so only here)."""
-    about = subject.named(agent.runs, question["run"])
-    process = about.process
-    if process.get("boot_id") != agent.runs.boot_id:
-        return {"left": []}
-    found = agent.scanner.scan()
-    pids = procs.members(process, found, about.sole_log)
-    pids |= {pid for pid, start in question["known"] if pid in found and found[pid].start == start}
-    if about.folder is not None:
-        ours = b"HCS_RUN=" + about.run.encode("utf-8")
-        pids |= {pid for pid, proc in found.items() if proc.start >= process.get("start", 0) and carries(pid, ours)}
-    keeper = (process.get("keeper") or {}).get("pid")
-    pids -= {os.getpid(), os.getppid(), keeper}
-    return {"left": [[pid, found[pid].start, procs.title(found[pid])] for pid in sorted(pids)]}
-
-
-def carries(pid: int, mark: bytes) -> bool:
-    try:
-        with open("/proc/%d/environ" % pid, "rb") as file:
-            return mark in file.read().split(b"\0")
-    except OSError:
-        return False
+    def _recorded(self, folder: str, report: dict[str, Any]) -> dict[str, Any]:
+        """Keep the report with the run, for whoever lost the link before it came. Who asks ``again`` gets what the
+        first kill found and took, together with this look."""
+        if not self._request.header.get("again"):
+            mark(folder, "kill.json", self._request, report=report)
+            return report
+        first = (read_json(os.path.join(folder, "kill.json")) or {}).get("report")
+        if first:
+            report = dict(report, found=list(dict.fromkeys([*first["found"], *report["found"]])),
+                          signals=list(dict.fromkeys([*first["signals"], *report["signals"]])))  # fmt: skip
+        return report

@@ -24,6 +24,13 @@ class Leases:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
         self._held: dict[str, float] = {}  # path -> since when
+        self._fds: list[int] = []
+        agent.loop.on_part.append(self._release)
+
+    def _release(self) -> None:
+        """What outlives the channel restarts nothing."""
+        for fd in self._fds:
+            os.close(fd)
 
     def look(self, request: Request) -> None:
         """Answer, by server, who restarts it: ``who`` (empty: nobody), ``since``, ``mine``."""
@@ -58,7 +65,8 @@ class Leases:
         mark = {"who": who, "since": since, "pid": os.getpid(), "start": me.start if me else 0}
         os.ftruncate(fd, 0)
         os.pwrite(fd, json.dumps(mark).encode("ascii"), 0)
-        self._held[path] = since  # the descriptor stays open for the life of this process
+        self._held[path] = since
+        self._fds.append(fd)  # stays open for the life of this process
 
 
 def holder(path: str) -> dict[str, Any]:

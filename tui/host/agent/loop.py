@@ -51,6 +51,9 @@ class Loop:
         self.out = out
         self.bulk: Callable[[], bytes | None] = lambda: None
         self.received = monotonic()
+        self.on_part: list[Callable[[], None]] = []
+        self._held = 0
+        self._parted = False
         self._poll = select.poll()
         self._calls: dict[int, Callable[[int], None]] = {}
         self._timers: list[tuple[float, int, Timer]] = []
@@ -78,9 +81,39 @@ class Loop:
         heapq.heappush(self._timers, (when, next(self._count), timer))
         return timer
 
+    def hold(self) -> None:
+        """Something has begun that must be done even if the channel goes; ``release`` when it is."""
+        self._held += 1
+
+    def release(self) -> None:
+        self._held -= 1
+        if self._parted and not self._held:
+            leave()
+
+    def part(self) -> None:
+        """The channel is gone: end. A copy of this process, which has nothing to do with the channel, does what is
+        held."""
+        if self._parted:
+            return
+        if not self._held or os.fork():
+            leave()
+        self._parted = True
+        os.setsid()
+        self._control.clear()
+        self._writing = memoryview(b"")
+        self.bulk = lambda: None
+        self.unwatch(self.source)
+        self._want_out(False)
+        null = os.open("/dev/null", os.O_RDWR)
+        for fd in (0, 1, 2):
+            os.dup2(null, fd)
+        for call in self.on_part:
+            call()
+
     def send(self, header: dict[str, Any], body: bytes = b"") -> None:
         """Queue a control frame: before all log bytes, and without credit."""
-        self._control.append(frames.encode(header, body))
+        if not self._parted:
+            self._control.append(frames.encode(header, body))
 
     def run(self) -> None:
         """For ever; the process ends from within (channel gone, silence)."""
@@ -124,7 +157,8 @@ class Loop:
             except BlockingIOError:
                 break
             except OSError:
-                leave()
+                self.part()
+                return
             self._writing = self._writing[written:]
         self._want_out(bool(self._writing))
 
@@ -137,7 +171,7 @@ class Loop:
 
     def _on_out(self, event: int) -> None:
         if event & GONE:
-            leave()
+            self.part()
 
 
 def current_trouble() -> bytes:

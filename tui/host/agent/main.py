@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Callable, Mapping
 
-from . import check, discover, frames, kill, launch, memory, procs, retention, subject, web
+from . import check, discover, frames, kill, launch, look, memory, procs, retention, subject, web
 from .follow import Follower
 from .lease import Leases
 from .loop import Loop, complain, current_trouble, leave, monotonic
@@ -67,9 +67,10 @@ class Service:
         except BlockingIOError:
             return
         except OSError:
-            leave()
+            data = b""
         if not data:
-            leave()
+            self.loop.part()
+            return
         self.loop.received = monotonic()
         try:
             found = self._decoder.feed(data)
@@ -151,7 +152,7 @@ class Service:
             parent = procs.look(os.getppid())
             if parent is not None and parent.name.startswith("sshd"):
                 procs.send_signal(parent, signal.SIGTERM)  # its TCP connection would linger for minutes
-            leave()
+            self.loop.part()
         self.loop.later(self._silence / 4, self._check_silence)
 
 
@@ -193,7 +194,7 @@ def start(sources: Mapping[str, str], config: Mapping[str, Any], argv: list[str]
     if argv[:1] in (["look"], ["survey"]):
         agent = Agent(Loop(0, 1), sources, config)
         os.set_blocking(1, True)
-        found = kill.look(agent, json.loads(argv[1])) if argv[0] == "look" else discover.survey(agent)
+        found = look.look(agent, json.loads(argv[1])) if argv[0] == "look" else discover.survey(agent)
         os.write(1, json.dumps(found).encode("ascii"))
         leave()
     for number in (signal.SIGINT, signal.SIGHUP):

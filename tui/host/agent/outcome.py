@@ -14,6 +14,10 @@ CHECK = "Check the interpreter or command, the working directory and their permi
 def not_started(folder: str, asked: Mapping[str, Any], ended: Mapping[str, Any]) -> dict[str, str] | None:
     """Why the server's program never ran (message, remedy, failure), of an ``exit.json`` that says so."""
     step = ended.get("failed_at")
+    stop = read_json(os.path.join(folder, "stop.json")) if step else None
+    if stop is not None:
+        who = " by %s" % stop["who"] if stop.get("who") else ""
+        return {"message": "It was ended%s before its program ran." % who, "remedy": "", "failure": "other"}
     if step == "setup":
         last = tail(os.path.join(folder, "server.log"))
         how = ended.get("signal") or "status %s" % ended.get("status")

@@ -29,6 +29,7 @@ class Agent:
         self.runs = Runs(config.get("state_dir"))
         self.children = Children(loop)
         self.scanner = Scanner()
+        self.seen: dict[str, dict[int, int]] = {}  # by watched run: pid -> start of all that were seen to be of it
 
 
 class Request:

@@ -92,6 +92,7 @@ class Watch:
         """Look, and report what has changed, or anyway after a second. True: look again soon."""
         now = time.monotonic()
         pids = sorted(procs.members(self.process, found))
+        self._remember(pids, found)
         listening, listener = self._listening(pids)
         report = {
             "t": "watch",
@@ -112,6 +113,12 @@ class Watch:
             self._last, self._sent = report, now
             self._agent.loop.send(report)
         return changed or bool(self.port and listening != "own")  # somebody waits for the socket
+
+    def _remember(self, pids: list[int], found: dict[int, procs.Proc]) -> None:
+        """Once its keeper was killed, a daemon's origin shows no more: a kill knows those that were seen before."""
+        seen = self._agent.seen.get(self.run, {})
+        kept = {pid: start for pid, start in seen.items() if pid in found and found[pid].start == start}
+        self._agent.seen[self.run] = {**kept, **{pid: found[pid].start for pid in pids}}
 
     def _around(self, now: float) -> dict[str, Any]:
         """The room that is left to the log, and what deserves a warning."""
