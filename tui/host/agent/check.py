@@ -7,9 +7,11 @@ import resource
 from typing import Callable
 
 from . import preflight
+from .hiding import exposed, reads_files
 from .jobs import Job
 from .launch import environment
 from .memory import available
+from .packages import sglang_version
 from .requests import Refused, Request
 
 GIB = 1 << 30
@@ -54,18 +56,32 @@ class Check:
     def _with_cwd(self, cwd: str) -> None:
         argv = self._spec["argv"]
         sglang = argv[1:3] == ["-m", "sglang.launch_server"]  # else a command of the user's own, with its own rules
+        path = None
         if self._spec.get("setup") and "/" not in argv[0]:
             self._rows.append(["interpreter", "pass", "%s, found by the setup lines" % argv[0], ""])
         else:
             path = self._guard("interpreter", lambda: preflight.program(argv[0], cwd, self._env))
             if path and sglang:
                 self._command("sglang", [path, "-c", VERSION], self._on_sglang, timeout=20.0)
+        self._keys(path)
         self._guard(
             "log", lambda: preflight.log_link(self._spec.get("log_link"), cwd, make=False) or "in the run directory"
         )
         if sglang:
             self._model(cwd, argv)
         self._disk("disk", cwd)
+
+    def _keys(self, path: str | None) -> None:
+        """Whether keys would stand on the command line."""
+        names = ", ".join(flag for flag, _ in exposed(self._spec))
+        if not names:
+            return
+        if reads_files(self._spec["argv"], sglang_version(path) if path else None):
+            self._rows.append(["keys", "pass", "%s by a file that only this user can read" % names, ""])
+            return
+        why = "%s on the command line, which every user of this host can read" % names
+        advice = "SGLang 0.5.6 and newer read it from a file, if they are found beside `python` and no --config is set."
+        self._rows.append(["keys", "warn", why, advice])
 
     def _model(self, cwd: str, argv: list[str]) -> None:
         model = flag(argv, "--model-path") or flag(argv, "--model")

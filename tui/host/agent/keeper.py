@@ -56,6 +56,14 @@ def reserve(path: str) -> None:
         file.write(b" " * ROOM)
 
 
+def forget(path: str) -> None:
+    """Remove the file with the server's keys, if it has one (``hiding.NAME``)."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
 def json_text(value: Any) -> str:
     """JSON of plain values, in ASCII and on one line."""
     if value is None or isinstance(value, bool):
@@ -298,6 +306,7 @@ def wait(
         if pid == main_pid:
             exit_info = dict(ending(status, usage, before, oom_kills(counters)), **failed)
             write_json(folder + "/exit.json", exit_info, PERSISTENT)
+            forget(folder + "/flags.yaml")
             if status_fd >= 0:
                 tell(status_fd, {"ended": exit_info})
                 os.close(status_fd)

@@ -11,7 +11,7 @@ import time
 from _frozen_importlib_external import MAGIC_NUMBER  # importlib.util has it too, at a price
 from typing import Any, Callable, Mapping
 
-from . import outcome, preflight, retention
+from . import hiding, outcome, preflight, retention
 from .files import private_dirs, read_json, safe_name, write_file, write_json
 from .jobs import become_subreaper, memory_file, spawn
 from .loop import monotonic
@@ -64,11 +64,13 @@ def _start(request: Request, spec: Mapping[str, Any], env: dict[str, str], cwd: 
         preflight.port_free(spec.get("port"))
         link = preflight.log_link(spec.get("log_link"), cwd)
         run, folder = new_folder(server_dir, env)
-        write_json(os.path.join(folder, "run.json"), asked(spec, run, cwd))
+        record = asked(spec, run, cwd)
+        write_json(os.path.join(folder, "run.json"), record)
+        argv = hiding.hide(spec, folder, record["sglang"])
         log = os.path.join(folder, "server.log")
         os.close(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600))
         preflight.place_link(link, log)
-        keeper_spec = {"run": run, "argv": spec["argv"], "env": env, "cwd": cwd, "log": log, "setup": spec.get("setup")}
+        keeper_spec = {"run": run, "argv": argv, "env": env, "cwd": cwd, "log": log, "setup": spec.get("setup")}
         status, pid = start_keeper(folder, keeper_spec, lock)
     except OSError as error:
         retention.remove(folder)

@@ -35,6 +35,11 @@ class Masker:
         return out
 
 
+def is_secret_flag(flag: str) -> bool:
+    """Whether a flag carries a key."""
+    return _plain(flag) in SECRET_FLAGS
+
+
 def _plain(flag: str) -> str:
     return flag.lstrip("-").replace("_", "-").lower()
 
