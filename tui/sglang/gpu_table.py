@@ -84,11 +84,11 @@ GPU: tuple[Row, ...] = (
         CAUSE + 1,
     ),
     row(
-        r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc|CUDA_HOME|"
+        r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc(?!\.so)|CUDA_HOME|"
         r"failed to find c compiler|"
         r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|"
         r"out of resource: shared memory|PassManager::run failed|LLVM ERROR|"
-        r"InductorError|^torch\._(?:dynamo|inductor)\.|deep_?gemm\S*/jit|jit/compiler|BackendCompilerFailed|"
+        r"InductorError|SubprocException|^torch\._(?:dynamo|inductor)\.|deep_?gemm\S*/jit|jit/compiler|BackendCompilerFailed|"
         r"CppCompileError|jit compil|compilation (?:failed|error)|"
         r"failed to compile",
         K.KERNEL_COMPILE,

@@ -48,10 +48,11 @@ _SERVED = re.compile(
 )
 _STOPPING = re.compile(
     r"SIGTERM received|Gracefully exiting|INFO: +Shutting down|INFO: +Finished server process|"
-    r"Signal SIGTERM received while health check failed"
+    r"Signal SIGTERM received while health check failed|KeyboardInterrupt$"
 )
 _SOME_STAGE = re.compile(
     r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
+    r"KeyboardInterrupt|"
     r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
     r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM|"
     r"apture|Pool|gRPC|ReplaySSM|Gloo|\[AR\]|P2P|Fetching|model-0|xperts|onfig|autotune|adix|multi-tok|parent|"
@@ -257,6 +258,8 @@ class LogParser:
             return
         elif message.startswith("Scheduler hit an exception"):
             self.stages.failed(line.ranks, line.time)
+        elif message.startswith("Initialization failed. warmup error"):
+            self.stages.never_ready(line.time)
         if not self.recognized:
             seen = message[:2000] if b"\r" in line.raw else line.raw[:2000].decode("latin-1")
             self.recognized = _OWN.search(seen) is not None
@@ -335,7 +338,7 @@ class LogParser:
             self.probes += len(line.raw) + 1
             return
         found = fields(told)
-        started = self.stages.stage is not None
+        started = self.stages.stage not in (None, Stage.READY)
         # Where the start is in the log, requests may be let in before the ready line: only decoding several proves more
         several = found.get("running", 0) > 1 or found.get("queued", 0) > 0
         if not self.ready and ((decode and several) or not (started or (not decode and is_warmup(found)))):

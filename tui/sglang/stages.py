@@ -77,6 +77,7 @@ HINT_ROWS: _Rows = tuple(
         (r"\s*File \".{0,400}(?:cuda_graph_runner|eagle_draft_\w+_runner)\.py\", line \d+, in ", _S.CUDA_GRAPH),
         (r"(?:\w+: )?Capture \w{1,10} graph failed", _S.CUDA_GRAPH),
         (r"\s*File \".{0,400}/(?:memory_pool_host|pool_host/\w+|hiradix_cache)\.py\", line", _S.HOST_CACHE),
+        (r"(?:\w+: )?(?:Not enough GPU memory for hybrid|Hybrid) \(mamba", _S.MAMBA_CACHE),
         (r"(?:\w+: )?Not enough host memory (?:available|for (?!request))", _S.HOST_CACHE),
         (r"(?:\w+: )?No host memory is left for HiCache|(?:\w+: )?cudaHostRegister failed", _S.HOST_CACHE),
         (r".{0,40}\[Errno 98\] error while attempting to bind", _S.WARMUP),
@@ -252,6 +253,12 @@ class Stages:
         self.main = stage
         self._moved(time)
 
+    def never_ready(self, time: float | None) -> None:
+        """The warm-up failed: what looked like serving were its requests, or others that came early."""
+        if self.main is Stage.READY:
+            self.main = Stage.WARMUP
+            self._moved(time)
+
     def hint(self, message: str, time: float | None) -> None:
         """Go as far as a message tells that is not said at a stage's begin."""
         stage = matching(message, HINT_ROWS)
@@ -265,7 +272,8 @@ class Stages:
     def hinted(self, stage: Stage, time: float | None) -> None:
         """At least this stage, by what a failure tells."""
         present = self.stage
-        if present is None or _ORDER[stage] > _ORDER[present]:
+        named = (present, stage) == (Stage.KV_CACHE, Stage.MAMBA_CACHE)
+        if present is None or named or _ORDER[stage] > _ORDER[present]:
             self.main = stage
             if stage not in (Stage.WARMUP, Stage.READY):
                 self.places.clear()

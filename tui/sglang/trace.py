@@ -76,6 +76,7 @@ _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(r"^(?P<who>.{0,160}?)" + re.escape(_TRACEBACK))
 # The forward thread of old releases has no handler: nobody ends the server then, yet it serves no more
 _HIT_HEADER = re.compile(r"\b\w+ hit an exception: *$|^Exception in thread .{0,60}forward_thread")
+_WARMUP_HEADER = re.compile(r"warmup error|warmup failed; aborting")  # the latter of image and video servers
 _IGNORED_HEADER = re.compile(
     r"Exception in ASGI|Exception ignored|Exception in thread|Exception in callback|never retrieved|Ignore |"
     r"[Ww]arning|fall(?:ing)? ?back|"
@@ -239,7 +240,7 @@ def _exception(trace: Trace, line: LogLine, text: str) -> Trace:
         return replace(trace, mode="tail", left=TAIL_LINES, chained="")
     new = _clue_of(trace, line, text)
     chain = new if not trace.chained or trace.chain is None else of_chain(trace.chain, new, trace.chained)
-    ends = trace.bare and not trace.ready and trace.context > _LOGGED
+    ends = trace.bare and not trace.ready and trace.context > _LOGGED and not text.startswith("KeyboardInterrupt")
     return replace(trace, chain=chain, mode="tail", left=TAIL_LINES, chained="", bare_end=4 if ends else trace.bare_end)
 
 
@@ -327,7 +328,7 @@ def _begin(trace: Trace, who: str, logged: bool) -> Trace:
     context, bare = (_LOGGED if logged else _BARE), True
     if _HIT_HEADER.search(who):
         context, bare = _HIT, False
-    elif "warmup error" in who:
+    elif _WARMUP_HEADER.search(who):
         context, bare = _WARMUP, False
     elif _IGNORED_HEADER.search(who):
         context, bare = 0, False
