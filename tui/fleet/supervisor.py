@@ -10,6 +10,8 @@ from typing import Any
 
 from tui.fleet import translate
 from tui.fleet.api import Outcome
+from tui.fleet.background import later
+from tui.fleet.ending import end, end_launch
 from tui.fleet.history import StageHistory
 from tui.fleet.intake import LogIntake
 from tui.fleet.logreader import spooled_reader
@@ -20,7 +22,6 @@ from tui.host.api import (
     Hello,
     HostError,
     HostErrorKind,
-    LaunchSpec,
     Link,
     LogBytes,
     RunEnded,
@@ -46,6 +47,7 @@ from tui.sglang.model import Phase, RunInfo, ServerInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
+_LAUNCHES = ("launched", "relaunched", "restarted")
 _DRAIN_SECONDS = 2.0  # how long an end waits for the last bytes of its log, which explain it
 
 
@@ -77,6 +79,7 @@ class Supervisor:
         self._drain: asyncio.TimerHandle | None = None
         self._turn = Turn(turns or Turns(0.0))
         self._busy = ""
+        self._given_up = False  # a kill came while it was being launched
         self._lived = False  # whether it lived then
         self._probe = HttpProbe(self)
 
@@ -169,7 +172,7 @@ class Supervisor:
             self._drain = None
         if ended:
             self._probe.stop()
-            self._later(self._conclude(ended))
+            later(self._conclude(ended))
 
     async def _conclude(self, ended: RunEnded) -> None:
         """Say the end; first ask whether somebody else asked for it, which would make it no failure."""
@@ -252,7 +255,7 @@ class Supervisor:
     def _forget_run(self) -> None:
         self.close()
         if self.state.run:
-            self._later(self._unwatch(self.state.run.run))
+            later(self._unwatch(self.state.run.run))
 
     async def _unwatch(self, run: str) -> None:
         await self.link.unfollow(run)
@@ -278,7 +281,18 @@ class Supervisor:
         """End the server and prove that nothing of it is left; a launch that waits its turn is given up."""
         if self._turn.give_up():
             return Outcome(True, f"{self.server.name}: not launched: nothing left", {"left": []})
+        if self._busy in _LAUNCHES:
+            return await self._give_up_launch(grace)
         return await self._exclusively("killed", self._kill(grace))
+
+    async def _give_up_launch(self, grace: float | None) -> Outcome:
+        """End what a launch that is under way has started; it comes to its end by that."""
+        self._given_up = True
+        try:
+            report = await end_launch(self.link, self.profile, self.server, grace, lambda: self._busy in _LAUNCHES)
+        except HostError as error:
+            return Outcome(False, f"{self.server.name}: {error}", {"error": error.kind.value})
+        return translate.kill_outcome(self.server.name, report) if report else await self.kill(grace)
 
     async def smoke(self) -> Outcome:
         if verdict.phase(self.state) is not Phase.READY or self.server.port is None:
@@ -293,7 +307,7 @@ class Supervisor:
         if self._busy:
             work.close()
             return Outcome(False, f"{self.server.name} is being {self._busy} already")
-        self._busy = what
+        self._busy, self._given_up = what, False
         try:
             return await work
         except HostError as error:
@@ -302,15 +316,18 @@ class Supervisor:
             self._busy = ""
 
     async def _launch(self, hello: Hello) -> Outcome:
-        if not await self._my_turn():
+        if self._given_up or not await self._my_turn():
             return Outcome(False, f"{self.server.name}: not launched: ended while it waited its turn")
         age: float | None = None
         try:
-            record = await self.link.launch(self._spec())
+            record = await self.link.launch(translate.launch_spec(self.profile, self.server))
             age = max(0.0, record.at - record.started) if record.at is not None else 0.0
         except HostError as error:
             if error.kind is HostErrorKind.REFUSED:
-                if await self._adopt_winner(hello):
+                if self._given_up:
+                    await self._adopt_newest(hello, alive=False)
+                    return Outcome(False, f"{self.server.name}: ended while it was being launched")
+                if await self._adopt_newest(hello, alive=True):
                     return Outcome(True, f"{self.server.name}: {error.message}", {"already": True})
                 self._refused(error)
             raise
@@ -331,10 +348,11 @@ class Supervisor:
         self._forget_run()
         self.apply(Refused(self.now, translate.refusal(error.message, error.remedy, error.failure)))
 
-    async def _adopt_winner(self, hello: Hello) -> bool:
-        """Whether the launch was refused because somebody else's won: then that run is taken over."""
+    async def _adopt_newest(self, hello: Hello, *, alive: bool) -> bool:
+        """Take over the newest run there is on the host, or that lives: somebody else's that won, or what is left of
+        a launch that was ended."""
         for record in await self.link.runs(self.profile, self.server.name):
-            if record.alive:
+            if record.alive or not alive:
                 await self.adopt(record, hello)
                 return True
         return False
@@ -365,11 +383,8 @@ class Supervisor:
             return Outcome(True, f"{self.server.name} does not run: nothing left", {"left": []})
         if not over:
             self.apply(StopAsked(self.now))
-        report = await self.link.kill(run.run, self.server.stop_grace if grace is None else grace, who=translate.who())
+        report = await end(self.link, run.run, self.server, grace)
         return translate.kill_outcome(self.server.name, report)
-
-    def _spec(self) -> LaunchSpec:
-        return translate.launch_spec(self.profile, self.server)
 
     # Small things
 
@@ -382,19 +397,3 @@ class Supervisor:
         stages = tuple((s.stage.value, s.seconds) for s in verdict.stages(self.state) if s.seconds is not None)
         if self.state.run and stages:
             self._history.save(self.state.run.run, stages)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Send a request whose failure changes nothing: a lost link follows and watches again by itself."""
-        task = asyncio.get_running_loop().create_task(_ignore_host_error(work))
-        _TASKS.add(task)
-        task.add_done_callback(_TASKS.discard)
-
-
-_TASKS: set[asyncio.Task[None]] = set()  # asyncio keeps only weak references
-
-
-async def _ignore_host_error(work: Coroutine[Any, Any, None]) -> None:
-    try:
-        await work
-    except HostError:
-        pass

@@ -125,9 +125,10 @@ def kill_outcome(name: str, report: KillReport) -> Outcome:
         "left": list(report.left),
         "seconds": round(report.seconds, 1),
         "port_free": report.port_free,
+        "gpu": report.gpu,
     }
     if report.left:
         return Outcome(False, f"{name}: {len(report.left)} left after {took}: {', '.join(report.left)}", details)
-    return Outcome(
-        True, f"{name}: {len(report.found)} processes, {took}, {report.seconds:.1f} s, nothing left", details
-    )
+    proof = f"{report.gpu}, nothing left" if report.gpu else "nothing left"
+    processes = "1 process" if len(report.found) == 1 else f"{len(report.found)} processes"
+    return Outcome(True, f"{name}: {processes}, {took}, {report.seconds:.1f} s, {proof}", details)

@@ -1,0 +1,42 @@
+"""Ending what runs on a host: over a link that may go meanwhile, and while a launch is still under way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from tui.fleet import translate
+from tui.host.api import HostError, HostErrorKind, KillReport, Link
+from tui.profile.model import Server
+
+PATIENCE = 60.0  # seconds for a lost link to come back
+PAUSE = 0.2  # seconds between two questions
+
+
+async def end(link: Link, run: str, server: Server, grace: float | None) -> KillReport:
+    """Kill ``run``, after ``grace`` or else the server's own. A kill that was asked is carried through on the host:
+    when the link goes before the report comes, that is asked for once the link is back. Raises ``HostError``."""
+    lost: float | None = None
+    grace = server.stop_grace if grace is None else grace
+    while True:
+        try:
+            return await link.kill(run, grace, who=translate.who(), again=lost is not None)
+        except HostError as error:
+            now = asyncio.get_running_loop().time()
+            lost = now if lost is None else lost
+            if error.kind is not HostErrorKind.UNREACHABLE or now > lost + PATIENCE:
+                raise
+        await asyncio.sleep(PAUSE)
+
+
+async def end_launch(
+    link: Link, profile: str, server: Server, grace: float | None, launching: Callable[[], bool]
+) -> KillReport | None:
+    """End what a launch that is under way has started so far, its setup lines for one, as soon as there is something;
+    ``None`` when the launch has come to its end by itself. Raises ``HostError``."""
+    while launching():
+        for record in await link.runs(profile, server.name):
+            if record.alive:
+                return await end(link, record.run, server, grace)
+        await asyncio.sleep(PAUSE)
+    return None
