@@ -98,6 +98,30 @@ class Forward:
 
 
 @dataclass(frozen=True, slots=True)
+class Describe:
+    """How a server is launched, as an ``Outcome`` with ``details``: ``flags`` (flag → text, secrets masked) and
+    ``command``, a line for a shell."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class PastRuns:
+    """The runs of a server that its host keeps: ``details`` has ``runs``, a tuple of ``tui.fleet.runs.PastRun``,
+    newest first."""
+
+    server: str
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLog:
+    """Bring the log of any run of a server to this side: ``details`` has ``path``, its spool."""
+
+    server: str
+    run: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The reply to a question: ``yes``, or a passphrase, which nothing may show. All hosts that wait for the same
     answer are tried again."""
@@ -106,7 +130,10 @@ class Answer:
     reply: str = field(repr=False)
 
 
-Action = Launch | Relaunch | Kill | SmokeTest | Reconnect | Discover | Forward | Answer
+Query = Describe | PastRuns | FetchLog
+"""What is asked without changing anything."""
+
+Action = Launch | Relaunch | Kill | SmokeTest | Reconnect | Discover | Forward | Answer | Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,15 @@ from functools import partial
 from tui.fleet.api import (
     Action,
     Answer,
+    Describe,
     Discover,
+    FetchLog,
     Forward,
     HostState,
     Kill,
     Launch,
     Outcome,
+    PastRuns,
     Reconnect,
     Relaunch,
     SmokeTest,
@@ -24,6 +27,7 @@ from tui.fleet.api import (
 from tui.fleet.discovery import discover
 from tui.fleet.forwarding import toggle_forward
 from tui.fleet.hosts import HostWatch
+from tui.fleet.lookup import describe, look_up
 from tui.fleet.places import Places, default_places
 from tui.fleet.policy import Limits
 from tui.fleet.restarters import Restarters
@@ -156,6 +160,10 @@ class Fleet:
             return await self._discover(action.host)
         if isinstance(action, Forward):
             return await toggle_forward(self.host_of(action.server), self.supervisors[action.server], action.local)
+        if isinstance(action, Describe):
+            return describe(self.supervisors[action.server])
+        if isinstance(action, PastRuns | FetchLog):
+            return await look_up(self.host_of(action.server), self.supervisors[action.server], self._places, action)
         if self.read_only and not isinstance(action, SmokeTest):
             return Outcome(False, "read-only: nothing is launched or killed")
         waited = isinstance(action, Kill) and self._restarters.cancel(action.server)  # even if its host is out of reach

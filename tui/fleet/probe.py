@@ -6,12 +6,10 @@ Never ``/health``, which makes SGLang generate a token; never more often than ev
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from typing import TYPE_CHECKING
 
-from tui.fleet.api import Outcome
-from tui.host.api import HostError, HttpAnswer, Link
+from tui.host.api import HostError, HttpAnswer
 from tui.profile.model import Secret, Server
 from tui.sglang import http, live, verdict
 from tui.sglang.events import HttpRead, Noted
@@ -141,24 +139,3 @@ def authorization(server: Server) -> dict[str, str]:
     if isinstance(key, Secret):
         key = os.environ.get(key.name)
     return {"Authorization": f"Bearer {key}"} if isinstance(key, str) else {}
-
-
-async def smoke_test(link: Link, server: Server) -> Outcome:
-    """One short completion: its text and how long it took."""
-    assert server.port is not None
-    body = json.dumps({"model": server.model or "default", "prompt": "The capital of France is", "max_tokens": 16})
-    headers = {"Content-Type": "application/json", **authorization(server)}
-    answer = await link.post(server.port, "/v1/completions", body.encode(), headers=headers)
-    return _read_completion(server.name, answer)
-
-
-def _read_completion(name: str, answer: HttpAnswer) -> Outcome:
-    try:
-        reply = json.loads(answer.body)
-        text = str(reply["choices"][0]["text"]).strip()
-        tokens = int(reply["usage"]["completion_tokens"])
-    except (ValueError, KeyError, IndexError, TypeError):
-        return Outcome(False, f"{name}: HTTP {answer.status}: {answer.body[:200].decode(errors='replace')}")
-    rate = tokens / answer.seconds if answer.seconds > 0 else 0.0
-    message = f"{name}: {tokens} tokens in {answer.seconds:.2f} s ({rate:.0f} tok/s): {text[:80]!r}"
-    return Outcome(answer.status == 200, message, {"text": text, "tokens": tokens, "seconds": answer.seconds})

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from tui.fleet.translate import lost_words, run_exit
 from tui.host.answers import open_asking
-from tui.host.api import Hello, HostError, PrunedRun, RunRecord
+from tui.host.api import Hello, HostError, Link, PrunedRun, RunRecord
 from tui.host.connect import open_link
-from tui.host.link import HostLink
 from tui.profile.model import Host, Server
 from tui.sglang.events import Event, Exited, Launched, LogRead, Noted, StopAsked, Vanished, Watched
 from tui.sglang.model import RunInfo, ServerInfo
@@ -36,7 +35,7 @@ class PastRun:
 class RunsOfHost:
     """The runs on one host. Methods raise ``HostError``."""
 
-    def __init__(self, host: Host, link: HostLink, hello: Hello) -> None:
+    def __init__(self, host: Host, link: Link, hello: Hello) -> None:
         self.host, self._link, self._hello = host, link, hello
 
     async def records(self, profile: str, server: str | None = None) -> list[RunRecord]:

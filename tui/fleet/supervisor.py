@@ -16,7 +16,8 @@ from tui.fleet.history import StageHistory
 from tui.fleet.intake import LogIntake
 from tui.fleet.logreader import spooled_reader
 from tui.fleet.places import Places
-from tui.fleet.probe import HttpProbe, smoke_test, wants_http
+from tui.fleet.probe import HttpProbe, wants_http
+from tui.fleet.smoke import smoke_test
 from tui.fleet.turns import Turn, Turns
 from tui.host.api import (
     Hello,

@@ -255,6 +255,7 @@ class HttpAnswer:
     status: int
     body: bytes
     seconds: float
+    first: float | None = None  # seconds until the body began: of a stream, its first token
 
 
 class Link(Protocol):
@@ -273,6 +274,14 @@ class Link(Protocol):
 
     async def runs(self, profile: str | None = None, server: str | None = None) -> list[RunRecord]:
         """Newest first."""
+
+    async def prune(
+        self, profile: str, server: str, *, keep: int | None = None, keep_bytes: float | None = None, dry: bool = False
+    ) -> list[PrunedRun]:
+        """Delete a server's old runs on the host: all but the newest ``keep`` and what is within ``keep_bytes``."""
+
+    async def read(self, run: str, offset: int, size: int) -> bytes:
+        """A stretch of a run's log, at most 4 MiB; less at the log's end."""
 
     async def follow(self, run: str, offset: int = 0, inode: int | None = None) -> None:
         """Send the run's log from ``offset`` on, as ``LogBytes``, until ``unfollow``; survives reconnects."""

@@ -342,7 +342,7 @@ class HostLink:
             "http", body=body, within=seconds + 5.0,
             method=method, port=port, path=path, headers=dict(headers or {}), seconds=seconds,
         )  # fmt: skip
-        return HttpAnswer(found["status"], data, found["seconds"])
+        return HttpAnswer(found["status"], data, found["seconds"], found.get("first"))
 
     async def check(self, spec: LaunchSpec) -> list[tuple[str, str, str, str]]:
         _, body = await self._live().request("check", _spec(spec), within=CHECK_SECONDS)

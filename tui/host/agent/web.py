@@ -39,6 +39,7 @@ class Fetch:
         self._unsent = memoryview(self._text())
         self._answer = bytearray()
         self._expected: int | None = None
+        self._first: float | None = None  # when the body began
         self._over = False
         Connect(
             self._loop, sockets.reachable(sockets.listeners(self._port)), self._port, self._on_connect, self._timeout
@@ -84,6 +85,8 @@ class Fetch:
             self._fail("The server on port %d broke off: %s." % (self._port, error.strerror))
             return
         self._answer += data
+        if self._first is None and not self._answer.endswith(b"\r\n\r\n") and b"\r\n\r\n" in self._answer:
+            self._first = monotonic() - self._began
         if not data or self._is_whole() or len(self._answer) > MAX_BODY + MAX_HEAD:
             self._finish()
 
@@ -103,7 +106,7 @@ class Fetch:
         if len(words) < 2 or not words[0].startswith(b"HTTP/") or not words[1].isdigit():
             self._fail("What listens on port %d does not speak HTTP." % self._port)
             return
-        answer: dict[str, Any] = {"status": int(words[1]), "seconds": monotonic() - self._began}
+        answer: dict[str, Any] = {"status": int(words[1]), "seconds": monotonic() - self._began, "first": self._first}
         self._close()
         self._request.raw(answer, body[:MAX_BODY])
 
