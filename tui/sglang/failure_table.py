@@ -132,6 +132,11 @@ _ROWS: tuple[Row, ...] = (
         K.BAD_ARGUMENT,
         "A flag has a value that SGLang, or this model, does not know.",
     ),
+    row(
+        r"(?i:(?:failed|unable) to (?:\w+ ){0,2}(?:mooncake|nixl|hf3fs|3fs|eic|aibrix)|mooncake store server timeout)",
+        K.OTHER,
+        "The storage under the host cache could not be set up.",
+    ),
     # --- flags that do not go together (4.3 of the facts: HiCache, Mamba, speculation)
     row(
         r"host memory should be larger than the device memory",
@@ -144,8 +149,9 @@ _ROWS: tuple[Row, ...] = (
         r"only supports? |"
         r"(?:does|do|is|are) ?(?:not|n't) (?:yet |currently )?support|currently (?:does )?not support|"
         r"not supported (?:together )?(?:with|by|for|when|yet)|"
-        r"requires? (?:setting |enabling |the )?(?:`?--|unified|DeepEP|flashinfer|page|tp|dp|ep|radix)|"
-        r"must be (?:divisible|a multiple)|requires (?:SM|compute|CUDA|Hopper|Blackwell|Ampere)|"
+        r"requires? (?:setting |enabling |the )?(?:`?--|[Uu]nified|DeepEP|flashinfer|page|tp|dp|ep|radix)|"
+        r"must be (?:divisible|dividable|a multiple|the same)|incorrect results for|"
+        r"requires (?:SM|compute|CUDA|Hopper|Blackwell|Ampere)|"
         r"does not match the quantization|"
         r"(?:not|n't) divisible by|Unsupported (?:layout|IO backend)|No matching HiCache strategy|"
         r"please (?:use|set|disable|enable|remove) `?--|"

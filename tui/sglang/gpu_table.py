@@ -44,7 +44,8 @@ GPU: tuple[Row, ...] = (
         r"forward compatibility was attempted|PTX was compiled with an unsupported|Found no NVIDIA driver|"
         r"No CUDA GPUs are available|"
         r"invalid device ordinal|No accelerator \(|not compiled with CUDA|no CUDA-capable device|"
-        r"cudaGetDeviceCount|CUDA initialization|CUDA unknown error|(?:nvidia|rocm)-smi not found|NVMLError|"
+        r"cudaGetDeviceCount|CUDA initialization|CUDA unknown error|CUDA driver error: unknown|"
+        r"(?:nvidia|rocm)-smi not found|NVMLError|"
         r"invalid device function",
         K.OTHER,
         "No usable GPU is visible to the server (driver, CUDA_VISIBLE_DEVICES, container without GPUs).",
@@ -84,7 +85,8 @@ GPU: tuple[Row, ...] = (
         CAUSE + 1,
     ),
     row(
-        r"(?i)ninja|error building extension|\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc(?!\.so)|CUDA_HOME|"
+        r"(?i)ninja|error (?:building|compiling objects for) extension|"
+        r"\bnvcc\b|\bptxas\b|\bcicc\b|\bhipcc\b|nvrtc(?!\.so)|CUDA_HOME|"
         r"failed to find c compiler|"
         r"^triton\.\S*(?:CompilationError|OutOfResources|CompileTimeAssertion|UnsupportedLanguage)|"
         r"out of resource: shared memory|PassManager::run failed|LLVM ERROR|"

@@ -34,7 +34,7 @@ NETWORK: tuple[Row, ...] = (
         K.PORT_IN_USE,
         _PORT,
         _S,
-        CAUSE,
+        CAUSE - 8,  # the exception after it names who has the port
     ),
     # --- other ranks and nodes (before NCCL: its errors wrap these)
     row(

@@ -80,7 +80,7 @@ _WARMUP_HEADER = re.compile(r"warmup error|warmup failed; aborting")  # the latt
 _IGNORED_HEADER = re.compile(
     r"Exception in ASGI|Exception ignored|Exception in thread|Exception in callback|never retrieved|Ignore |"
     r"[Ww]arning|fall(?:ing)? ?back|"
-    r"\[http_server\]|telemetry|retry|Logging error|Task exception|Exception in daemon"
+    r"\[http_server\]|telemetry|torch/_dynamo/metrics_context|retry|Logging error|Task exception|Exception in daemon"
 )
 _EXCEPTION = re.compile(
     r"^(?P<name>(?:[A-Za-z_]\w*\.)*[A-Z]\w*)(?:: (?P<text>.*)| *|:)$",
