@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -11,6 +11,7 @@ BODY_CAP = 1000  # bytes of a batch line behind its head that are read
 
 _NUMBER = re.compile(rb" {0,2}(-?\d{1,30}(?:\.\d{1,30})?)%?(?![\w.])")
 _TOKENS = re.compile(rb"#new-token: (\d{1,12}), #cached-token: (\d{1,12}),")
+_TOKENS_EACH = re.compile(rb"#new-token: (\d{1,12}), #cached-token: (\d{1,12}),[^\n]*+\n")  # one a line
 
 # the key as printed → the name here; of several that a line may hold, the last found counts
 _FIELDS: Mapping[bytes, str] = {
@@ -51,6 +52,14 @@ def tokens(body: bytes) -> tuple[int, int]:
         return int(found[1]), int(found[2])
     told = fields(body)
     return int(told.get("new_token", 0)), int(told.get("cached_token", 0))
+
+
+def tokens_of(bodies: Sequence[bytes]) -> tuple[list[int], list[int]]:
+    """New and cached tokens of many prefill lines."""
+    found = _TOKENS_EACH.findall(b"\n".join([*bodies, b""]))
+    if len(found) < len(bodies):
+        found = [tokens(body) for body in bodies]
+    return [int(new) for new, _ in found], [int(cached) for _, cached in found]
 
 
 def is_warmup(values: Mapping[str, float]) -> bool:

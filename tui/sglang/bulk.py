@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, count, groupby
+from operator import gt, itemgetter
 from typing import NamedTuple
 
-from tui.sglang.batch import HEALTH_CHECK, is_health_check, tokens
+from tui.sglang.batch import HEALTH_CHECK, is_health_check, tokens_of
 from tui.sglang.kinds import is_probe
 from tui.sglang.lines import LINE_CAP, ranks_in, seconds_of
-from tui.sglang.replicas import LATE, Batches, dp_rank
+from tui.sglang.replicas import LATE, Batches, Told, dp_rank
+from tui.sglang.series import Line
 
 # Wrapper, time, milliseconds, ranks with the kind of line, the rest; of any other line only the rest. Bounded and
 # possessive, so that a line is looked at once.
@@ -26,9 +28,6 @@ _ROW = re.compile(
     rb")?([^\n]*+)\n"
 )
 Row = tuple[bytes, bytes, bytes, bytes, bytes]
-Times = dict[bytes, float]
-Whos = dict[bytes, tuple[str, str, str]]
-Key = tuple[bytes, bytes]  # of a row: its time, and its ranks and kind
 _DECODE, _PREFILL, _ACCESS = "decode", "prefill", "access"
 
 
@@ -42,7 +41,7 @@ def _who(who: bytes) -> tuple[str, str, str]:
 
 def rows(text: bytes) -> list[Row]:
     """Whole lines as rows; ``raw`` puts one together again."""
-    if b"\r\n" in text:
+    if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")
     table: list[Row] = _ROW.findall(text)
     stamped = len([row for row in table if row[1]])
@@ -78,77 +77,115 @@ class Taken(NamedTuple):
 
 def take(run: list[Row], batches: Batches) -> Taken | None:
     """Read a run of batch and access lines; ``None`` when it must be read line by line."""
-    times: Times = {}
-    for stamp in {row[1] for row in run}:
-        second = seconds_of(stamp)
-        if second is None:
-            return None
-        times[stamp] = second
-    whos = {who: _who(who) for who in {row[3] for row in run}}
-    decodes, prefills = ({who for who, told in whos.items() if told[0] is kind} for kind in (_DECODE, _PREFILL))
-    if len(decodes) == len(whos):
-        _figures(run, times, whos, batches)
-        return Taken(0, len(run))
-    told = [row for row in run if row[3] in decodes or (row[3] in prefills and HEALTH_CHECK not in row[4])]
-    others = run if not told else [row for row in run if row[3] not in decodes] if len(told) < len(run) else []
-    probes = sum(min(len(raw(row)), LINE_CAP) + 1 for row in others if _is_probe(whos[row[3]][0], row[4]))
-    if told:
-        _figures(told, times, whos, batches)
-    return Taken(probes, len(told))
+    times = seconds_of({row[1] for row in run})
+    if times is None:
+        return None
+    kinds = {who: _who(who)[0] for who in {row[3] for row in run}}
+    figures, probes = run, 0
+    if _ACCESS in kinds.values():
+        figures = [row for row in run if kinds[row[3]] is not _ACCESS]
+        others = [row for row in run if kinds[row[3]] is _ACCESS and b'"POST /' not in row[4]]
+        probes = sum(_size(row) for row in others if is_probe(row[4]))
+    if _PREFILL in kinds.values():
+        checks = {row for row in figures if kinds[row[3]] is _PREFILL and HEALTH_CHECK in row[4]}
+        if checks:
+            figures, every = [row for row in figures if row not in checks], figures
+            probes += sum(_size(row) for row in every if row in checks)
+    if figures:
+        _figures(figures, times, batches)
+    return Taken(probes, len(figures))
 
 
-def _figures(run: list[Row], times: Times, whos: Whos, batches: Batches) -> None:
-    _, stamps, _, kinds, bodies = zip(*run, strict=True)
-    if list(stamps) != sorted(stamps):  # ranks write at their own pace, and clocks are set back
-        late = list(accumulate(stamps, max))
-        pairs = set(zip(late, stamps, strict=True))
-        if any(max(batches.now, times[newest]) - times[stamp] > LATE for newest, stamp in pairs):
-            for piece in _ascending(run):
-                _figures(piece, times, whos, batches)
-            return
-        stamps = tuple(late)
-    keys = list(zip(stamps, kinds, strict=True))
-    newest = dict(zip(keys, range(len(keys)), strict=True))
-    counts = Counter(keys) if len(newest) < len(keys) else {}
-    prefills = {who for who, told in whos.items() if told[0] is _PREFILL}
-    sums = (
-        _sums([(key, body) for key, body in zip(keys, bodies, strict=True) if key[1] in prefills]) if prefills else {}
-    )
-    for index in sorted(newest.values()):
-        key = keys[index]
-        kind, ranks, dp = whos[key[1]]
-        if kind is _DECODE:
-            batches.decode(dp, times[key[0]], bodies[index], key in counts and counts[key] > 1)
+def _size(row: Row) -> int:
+    return min(len(raw(row)), LINE_CAP) + 1
+
+
+def _figures(run: list[Row], times: dict[bytes, float], batches: Batches) -> None:
+    seconds = [times[row[1]] for row in run]
+    if seconds[0] >= batches.now and seconds == sorted(seconds):
+        _piece(run, seconds, batches)
+        return
+    begun = 0
+    for piece in _paced(seconds, batches.now):
+        batches.at(piece[0])
+        _piece(run[begun : begun + len(piece)], piece, batches)
+        begun += len(piece)
+
+
+def _paced(seconds: list[float], now: float) -> Iterator[list[float]]:
+    """The seconds to which lines belong, as ranks write at their own pace; parted where the clock was set back."""
+    piece: list[float] = []
+    for second in seconds:
+        if second < now - LATE:
+            if piece:
+                yield piece
+            piece, now = [], second
+        now = max(now, second)
+        piece.append(now)
+    yield piece
+
+
+def _piece(run: list[Row], seconds: list[float], batches: Batches) -> None:
+    """Read batch lines whose seconds ascend: of each kind and rank the last of a second, in the order of the lines."""
+    places = _places(run)
+    alone = Counter(_who(who)[::2] for who in places)  # by kind and DP rank
+    told: list[Line] = []
+    mixed: list[tuple[bytes, Told]] = []
+    for who, lines in places.items():
+        last = _last(run, seconds, lines, batches.lines + 1, tokens=_who(who)[0] is _PREFILL)
+        if alone[_who(who)[::2]] == 1:
+            told += _keep(who, last, batches)
         else:
-            batches.prefill(dp, ranks, times[key[0]], bodies[index], *sums[key])
+            mixed += ((who, one) for one in last.apart())
+    for who, one in sorted(mixed, key=lambda pair: pair[1].order[0]):
+        told += _keep(who, one, batches)
+    if len(places) > 1:
+        told.sort(key=itemgetter(0))
+    batches.now = seconds[-1]
+    batches.lines += len(run)
+    batches.ring.add(told)
 
 
-def _sums(prefills: list[tuple[Key, bytes]]) -> dict[Key, tuple[int, int]]:
-    """New and cached tokens of all prefills, per second and rank."""
-    sums: dict[Key, tuple[int, int]] = {}
-    for key, body in prefills:
-        new, cached = tokens(body)
-        before = sums.get(key)
-        sums[key] = (new, cached) if before is None else (before[0] + new, before[1] + cached)
-    return sums
+def _places(run: list[Row]) -> dict[bytes, Sequence[int]]:
+    """Where the lines of each kind and rank stand."""
+    whos = [row[3] for row in run]
+    if whos.count(whos[0]) == len(whos):
+        return {whos[0]: range(len(whos))}
+    places: dict[bytes, list[int]] = {who: [] for who in set(whos)}
+    for place, who in enumerate(whos):
+        places[who].append(place)
+    return {**places}
+
+
+def _keep(who: bytes, told: Told, batches: Batches) -> Sequence[Line]:
+    kind, ranks, dp = _who(who)
+    return batches.decodes(dp, told) if kind is _DECODE else batches.prefills(dp, ranks, told)
+
+
+def _last(run: list[Row], seconds: list[float], places: Sequence[int], first: int, *, tokens: bool) -> Told:
+    """Of the lines at ``places``, all of one kind and rank, the last of each second."""
+    newest = dict(zip((seconds[place] for place in places), count(), strict=False))
+    ends = [*newest.values()]
+    begins = [0, *(end + 1 for end in ends[:-1])]
+    told = Told(
+        order=[first + places[end] for end in ends],
+        at=[*newest],
+        bodies=[run[places[end]][4] for end in ends],
+        several=[*map(gt, ends, begins)],
+    )
+    if not tokens:
+        return told
+    sums = [[0, *accumulate(numbers)] for numbers in tokens_of([run[place][4] for place in places])]
+    new, cached = ([sum_[end + 1] - sum_[begin] for begin, end in zip(begins, ends, strict=True)] for sum_ in sums)
+    return told._replace(new=new, cached=cached)
 
 
 def _is_probe(kind: str, body: bytes) -> bool:
     if kind is _ACCESS:
-        return b'"POST /' not in body and is_probe(body)
+        return is_probe(body)
     return kind is _PREFILL and is_health_check(body)
 
 
 def newest_sign(run: list[Row]) -> Row | None:
     """The newest row that is no probe's."""
     return next((row for row in reversed(run) if not _is_probe(_who(row[3])[0], row[4])), None)
-
-
-def _ascending(run: list[Row]) -> Iterator[list[Row]]:
-    """The run, parted where times go back."""
-    begun = 0
-    for index, (before, row) in enumerate(pairwise(run), 1):
-        if row[1] < before[1]:
-            yield run[begun:index]
-            begun = index
-    yield run[begun:]

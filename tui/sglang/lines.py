@@ -8,6 +8,7 @@ from __future__ import annotations
 import calendar
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -160,10 +161,13 @@ def local_seconds(stamp: str, milliseconds: str | None = None) -> float | None:
     return seconds + int(milliseconds) / 1000 if milliseconds else seconds
 
 
-def seconds_of(stamp: bytes) -> float | None:
-    """The same of ``[YYYY-mm-dd HH:MM:SS`` in a log, at less cost for one of many."""
-    minute, second = _minute(stamp[1:18]), _SECONDS.get(stamp[18:])
-    return None if minute is None or second is None else minute + second
+def seconds_of(stamps: Iterable[bytes]) -> dict[bytes, float] | None:
+    """The same of many ``[YYYY-mm-dd HH:MM:SS`` in a log; ``None`` when one of them is no time."""
+    minutes = {stamp: minute for stamp in {stamp[1:18] for stamp in stamps} if (minute := _minute(stamp)) is not None}
+    try:
+        return {stamp: minutes[stamp[1:18]] + _SECONDS[stamp[18:]] for stamp in stamps}
+    except KeyError:
+        return None
 
 
 @lru_cache(maxsize=64)

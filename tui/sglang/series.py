@@ -1,7 +1,7 @@
 """The last ten minutes, one sample a second: summed over DP ranks, and worked out when somebody looks.
 
-A log that is caught up with turns the ring over many times before anyone sees it, so it holds the newest lines of the
-replicas, whose fields are read on demand.
+A log that is caught up with turns the ring over many times before anyone sees it, so it holds batch lines, of which the
+fields are read on demand.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from math import inf
 from operator import attrgetter
 from typing import NamedTuple, overload
 
@@ -18,63 +19,93 @@ from tui.sglang.model import Sample
 
 SERIES = 600  # seconds kept
 SUMMED_WITHIN = 30.0  # seconds that a DP rank's newest line may be older than the second told
-MOST_UNREAD = 12_000  # changes of replicas that are kept; of more the older ones are worked out
+MOST_UNREAD = 12_000  # lines that are kept; of more the older ones are worked out
+NEVER = -inf
 
-_SECOND = attrgetter("seen")
+_AT = attrgetter("at")
+
+
+class Decode(NamedTuple):
+    """The last decode line that a DP rank printed in a second. Times are whole seconds of the host's clock."""
+
+    order: int  # grows from line to line
+    dp: str
+    at: float
+    body: bytes  # its fields
+    interval: float  # seconds between it and the one before
+    live: bool  # whether its rate counts; of the first line after idleness it does not
+
+
+class Prefill(NamedTuple):
+    """The last prefill line that a DP rank printed in a second, and the tokens of all of that second."""
+
+    order: int
+    dp: str
+    at: float
+    body: bytes
+    by: str  # of the ranks that printed prefills in that second, the one whose tokens count
+    new: int
+    cached: int
+
+
+Line = Decode | Prefill
 
 
 class Replica(NamedTuple):
-    """What one DP rank last printed: lines as bytes, times in whole seconds of the host's clock."""
+    """What one DP rank last printed."""
 
-    dp: str = ""
-    seen: float = 0.0  # the second of its newest line
-    decoding: bool = False  # whether that is a decode line
-    decode: bytes = b""  # the fields of its newest decode line
-    decoded: float | None = None  # the second of that line
-    interval: float = 0.0  # seconds between its last two decode lines
-    live: bool = False  # whether that line's rate counts; of the first line after idleness it does not
-    idle: bool = False  # whether the next decode line is one
-    prefill: bytes = b""  # the fields of its newest prefill line
-    prefilled: float | None = None  # the second of that line
-    by: str = ""  # of the ranks that printed prefills in that second, the one whose tokens count
-    new: int = 0  # the tokens of its prefills
-    cached: int = 0
+    decode: Decode | None = None
+    prefill: Prefill | None = None
+    idle: bool = False  # whether the next decode line is the first after idleness, whatever its time
 
-    def lately(self, time: float | None, at: float) -> bool:
-        """Whether ``time`` is near enough to ``at`` for the figures to be the replica's present ones."""
-        return time is not None and at - time <= max(SUMMED_WITHIN, 3 * self.interval)
+    def after(self, line: Line) -> Replica:
+        return Replica(line, self.prefill) if isinstance(line, Decode) else Replica(self.decode, line, self.idle)
+
+    @property
+    def newest(self) -> Line | None:
+        decode, prefill, _ = self
+        return prefill if decode is None or (prefill is not None and prefill.order > decode.order) else decode
+
+    def lately(self, line: Line | None, at: float) -> bool:
+        """Whether ``line`` is near enough to ``at`` for its figures to be the replica's present ones."""
+        interval = self.decode.interval if self.decode else 0.0
+        return line is not None and at - line.at <= max(SUMMED_WITHIN, 3 * interval)
 
 
 @dataclass(slots=True)
 class Ring:
-    """The newest seconds: those worked out, and behind them the replicas in the order in which they changed."""
+    """The newest seconds: those worked out, and behind them the lines in their order."""
 
     done: tuple[Sample, ...] = ()
     base: Mapping[str, Replica] = field(default_factory=dict)  # the replicas before the first of ``told``
-    told: list[Replica] = field(default_factory=list)
+    told: list[Line] = field(default_factory=list)
     known: dict[float, Sample] = field(default_factory=dict)  # what was worked out of ``told`` when somebody looked
+    enough: int = 3 * SERIES  # lines after which old ones are looked for
 
     def copy(self) -> Ring:
-        return Ring(self.done, self.base, self.told[:], self.known)
+        return Ring(self.done, self.base, self.told[:], self.known, self.enough)
 
-    def add(self, replica: Replica) -> None:
-        told = self.told
-        told.append(replica)
-        if len(told) > MOST_UNREAD:
+    def add(self, lines: Iterable[Line]) -> None:
+        self.told.extend(lines)
+        while len(self.told) > self.enough:
             self._trim()
+            self.enough = min(MOST_UNREAD, max(3 * SERIES, 2 * len(self.told)))
 
     def _trim(self) -> None:
         """Forget what is older than a series; of one that is too long by itself, work out the older half."""
         told = self.told
-        seconds = sorted({replica.seen for replica in told})
-        oldest = seconds[-SERIES] if len(seconds) > SERIES else told[MOST_UNREAD // 2].seen
-        cut = bisect_left(told, oldest, key=_SECOND)
+        seconds = sorted({line.at for line in told})
+        if len(seconds) <= SERIES and len(told) <= MOST_UNREAD:
+            return
+        oldest = seconds[-SERIES] if len(seconds) > SERIES else told[MOST_UNREAD // 2].at
+        cut = bisect_left(told, oldest, key=_AT)
         if not cut:  # many lines of one second
-            self.told = list({replica.dp: replica for replica in told}.values())
+            newest: dict[tuple[str, type[Line]], Line] = {(line.dp, type(line)): line for line in told}
+            self.told = sorted(newest.values())
             return
         kept = len(seconds) > SERIES
         self.done = () if kept else (*self.done, *_worked_out(self.base, told[:cut], self.known))[-SERIES:]
-        self.base = {**self.base, **{replica.dp: replica for replica in told[:cut]}}
+        self.base = _after(self.base, told[:cut])
         self.told, self.known = told[cut:], {}
 
 
@@ -116,11 +147,21 @@ class Series(Sequence[Sample]):
         return repr(self._all())
 
 
-def _worked_out(base: Mapping[str, Replica], told: list[Replica], known: dict[float, Sample]) -> Iterator[Sample]:
+def _after(base: Mapping[str, Replica], told: Iterable[Line]) -> dict[str, Replica]:
+    """The replicas after more lines."""
+    replicas = dict(base)
+    newest: dict[tuple[str, type[Line]], Line] = {(line.dp, type(line)): line for line in told}
+    for line in newest.values():
+        replicas[line.dp] = replicas.get(line.dp, Replica()).after(line)
+    return replicas
+
+
+def _worked_out(base: Mapping[str, Replica], told: list[Line], known: dict[float, Sample]) -> Iterator[Sample]:
     """A sample for each second of ``told``. ``known`` is used and added to: a second that is over never changes."""
-    replicas, last = dict(base), told[-1].seen if told else 0.0
-    for at, changed in groupby(told, _SECOND):
-        replicas.update((replica.dp, replica) for replica in changed)
+    replicas, last = dict(base), told[-1].at if told else 0.0
+    for at, lines in groupby(told, _AT):
+        for line in lines:
+            replicas[line.dp] = replicas.get(line.dp, Replica()).after(line)
         sample = known.get(at)
         if sample is None:
             sample = combined(at, replicas.values())
@@ -131,9 +172,9 @@ def _worked_out(base: Mapping[str, Replica], told: list[Replica], known: dict[fl
 
 def combined(at: float, replicas: Iterable[Replica]) -> Sample:
     """The sum over DP ranks at second ``at``; one that has long said nothing adds nothing."""
-    lately = [r for r in replicas if r.lately(r.seen, at)]
+    lately = [r for r in replicas if r.lately(r.newest, at)]
     told = [_newest(r) for r in lately]
-    decodes = [(r.live, fields(r.decode)) for r in lately if r.lately(r.decoded, at)]
+    decodes = [(r.decode.live, fields(r.decode.body)) for r in lately if r.decode and r.lately(r.decode, at)]
     prefill, cache_hit = prefills(at, lately)
     return Sample(
         at_local=at,
@@ -152,16 +193,17 @@ def combined(at: float, replicas: Iterable[Replica]) -> Sample:
 
 def prefills(at: float, replicas: Iterable[Replica]) -> tuple[float | None, float | None]:
     """Tokens per second and the share that was cached, of the prefills of second ``at``."""
-    told = [r for r in replicas if r.prefilled == at]
-    new, cached = sum(r.new for r in told), sum(r.cached for r in told)
-    rate = total(fields(r.prefill).get("prefill", float(r.new)) for r in told)
+    told = [r.prefill for r in replicas if r.prefill and r.prefill.at == at]
+    new, cached = sum(p.new for p in told), sum(p.cached for p in told)
+    rate = total(fields(p.body).get("prefill", float(p.new)) for p in told)
     return rate, cached / (new + cached) if new + cached else None
 
 
 def _newest(replica: Replica) -> dict[str, float]:
     """What both kinds of lines tell, as the newer has it."""
-    decode, prefill = fields(replica.decode), fields(replica.prefill)
-    return {**prefill, **decode} if replica.decoding else {**decode, **prefill}
+    decode = fields(replica.decode.body) if replica.decode else {}
+    prefill = fields(replica.prefill.body) if replica.prefill else {}
+    return {**prefill, **decode} if replica.newest is replica.decode else {**decode, **prefill}
 
 
 def total(values: Iterable[float | None]) -> float | None:
