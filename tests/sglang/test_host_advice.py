@@ -128,3 +128,33 @@ def test_plan_and_advice_count_alike(start: Start, size: int) -> None:
         advised, _ = _advised(start, size, version, told=False)
         largest = memory.fit(planned, int(start.available * 1e9)).largest_size
         assert largest is not None and abs(largest - advised) <= 1  # the message is rounded to two digits
+
+
+@given(
+    st.integers(20, 2000),
+    st.floats(0.05, 0.4),
+    st.floats(0.01, 0.99),
+    st.sampled_from([1, 2, 8]),
+    st.sampled_from(["available.", "for DSA indexer hierarchical cache."]),
+    st.sampled_from(["0.5.12", "0.5.18", "0.5.23"]),
+)
+def test_pools_outside_the_size_are_counted(
+    size: int, share: float, left: float, ranks: int, words: str, version: str
+) -> None:
+    """An indexer, or a draft model's pool, takes ``share`` of what the KV pool takes, whatever the size."""
+    asked = round(size * share, 2)
+    known = memory.version_tuple(version)
+    assert known is not None
+    checked = 1 if known >= memory.SHARED_CHECK_SINCE else ranks  # whose memory the figure in the message is
+    free = round(asked * left, 2)
+    line = f"ValueError: Not enough host memory {words} Requesting {asked:.2f} GB but only have {free:.2f} GB free."
+    args = {"hicache_size": str(size), "tp_size": str(ranks), "enable_hierarchical_cache": "True"}
+    tokens = 1000 if known >= memory.SPLIT_SINCE else None
+    facts = LogFacts(
+        version=version, args=args, pools=(Pool("host", "KV", float(size), "GB", tokens=tokens, ranks=ranks),)
+    )
+    number = re.search(r"--hicache-size (\d+) or less fits", advise(FailureKind.OOM_HOST_HICACHE, line, facts)[0])
+    assert number is not None
+    room = size * checked + free
+    assert int(number[1]) * (1 + share) * checked <= room + 0.01
+    assert (int(number[1]) + 2) * (1 + share) * checked > room

@@ -32,6 +32,7 @@ class HostNeed:
     ranks: int
     reserve_told: bool
     assumed: bool = False  # that this SGLang takes the size once per pool: nothing tells its version
+    beside: float = 0.0  # GB that pools outside the size (an indexer, a draft model's) take for each GB of it
 
     @property
     def room_gb(self) -> float:
@@ -39,7 +40,7 @@ class HostNeed:
 
     @property
     def largest(self) -> int:
-        return memory.largest_size(self.room_gb, self.sizes, self.ranks)
+        return memory.largest_size(self.room_gb, self.sizes + self.beside, self.ranks)
 
 
 def host_need(line: str, facts: LogFacts) -> HostNeed | None:
@@ -60,7 +61,16 @@ def host_need(line: str, facts: LogFacts) -> HostNeed | None:
     divided = _divides(facts)
     room = free if told else free - memory.RESERVE_GB
     sizes = 2 if hybrid and not divided else 1
-    return HostNeed(asked, room, held, sizes, 1 if shared else ranks, told, hybrid and divided is None)
+    beside = _beside(asked, sizes, facts, named=_POOL.search(line) is not None)
+    return HostNeed(asked, room, held, sizes, 1 if shared else ranks, told, hybrid and divided is None, beside)
+
+
+def _beside(asked: float, sizes: int, facts: LogFacts, *, named: bool) -> float:
+    """What pools outside --hicache-size take for each GB of it: they hold as many tokens as the KV pool."""
+    kv = next((pool.gb for pool in _hosts(facts) if pool.kind == "KV"), 0.0)
+    size = _size(facts) or (kv if named else 0.0)
+    more = sum(pool.gb for pool in _hosts(facts)) + asked - sizes * size
+    return more / size if size and more > (sizes + 1) * memory.ROUNDING_GB else 0.0  # above what rounding makes
 
 
 def _divides(facts: LogFacts) -> bool | None:
@@ -103,6 +113,8 @@ def host(line: str, facts: LogFacts) -> tuple[str, ...]:
 def _sum(need: HostNeed) -> str:
     ranks = f"{need.ranks} rank" + ("s" if need.ranks != 1 else "")
     pools = f" / {need.sizes} pools" if need.sizes > 1 else ""
+    if need.beside:
+        pools = f" / {need.sizes + need.beside:.2f} GB of pools for each GB of the size"
     room = f"({need.allocated_gb:.1f} + {need.free_gb:.1f})" if need.allocated_gb else f"{need.free_gb:.1f}"
     return f"{room}{pools} / {ranks}, less {memory.ROUNDING_GB:g} GB for rounding"
 

@@ -196,7 +196,7 @@ def fit(planned: HostPlan, available_bytes: int) -> HostFit:
     return HostFit(needed <= available_gb, needed, available_gb, largest)
 
 
-def largest_size(room_gb: float, sizes: int, ranks: int) -> int:
+def largest_size(room_gb: float, sizes: float, ranks: int) -> int:
     """The largest ``--hicache-size`` (whole GB) so that ``sizes`` of it on each of ``ranks`` fit into ``room_gb``,
     with room for the rounding of each pool; 0 when none does."""
     if not math.isfinite(room_gb) or sizes < 1 or ranks < 1:
@@ -204,7 +204,7 @@ def largest_size(room_gb: float, sizes: int, ranks: int) -> int:
     return max(0, math.floor(room_gb / sizes / ranks - ROUNDING_GB))
 
 
-def fits_room(size: int, room_gb: float, sizes: int, ranks: int) -> bool:
+def fits_room(size: int, room_gb: float, sizes: float, ranks: int) -> bool:
     """Whether ``--hicache-size size``, taken ``sizes`` times on each of ``ranks``, fits into ``room_gb``."""
     return (size + ROUNDING_GB) * sizes * ranks <= room_gb
 
