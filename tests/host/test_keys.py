@@ -120,6 +120,13 @@ def test_which_flags_are_moved(argv: list[str], hidden: list[tuple[str, str]]) -
     assert left == ["python", "-m", "sglang.launch_server", *([] if hidden else argv), "--port", "1"]
 
 
+def test_a_value_that_looks_like_a_flag_stays(tmp_path: Path) -> None:
+    asked = {"argv": ["python", "-m", "sglang.launch_server", "--api-key=-K", "--admin-api-key", "A"], "secrets": []}
+    argv = hiding.hide(asked, str(tmp_path), "0.5.23")
+    assert argv == [*asked["argv"][:4], "--config", str(tmp_path / hiding.NAME)]
+    assert (tmp_path / hiding.NAME).read_text() == '"admin-api-key": "A"\n'
+
+
 @pytest.mark.parametrize(
     ("argv", "version", "reads"),
     [

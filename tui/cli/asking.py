@@ -15,7 +15,7 @@ from tui.fleet.fleet import Fleet
 from tui.host.answers import answer
 from tui.host.api import HostError
 from tui.host.question import LockedKey, Question
-from tui.sglang.safe import safe
+from tui.report.clean import clean
 
 _TRIES = 3  # for a passphrase
 
@@ -59,7 +59,7 @@ async def _ask(question: Question) -> bool:
     hidden = isinstance(question, LockedKey)
     prompt = f"Passphrase for {question.path}: " if isinstance(question, LockedKey) else f"Add it to {question.file}? "
     for _ in range(_TRIES):
-        reply = await _line(safe(prompt) if hidden else safe(prompt) + "(yes/no) ", hidden=hidden)
+        reply = await _line(clean(prompt) if hidden else clean(prompt) + "(yes/no) ", hidden=hidden)
         if not reply:
             return False
         try:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, open_profile, print_json, profile_argument, servers_argument
+from tui.cli.options import json_option, open_profile, print_json, print_text, profile_argument, servers_argument
 
 if TYPE_CHECKING:
     from tui.profile.model import Profile, Server
@@ -54,7 +54,7 @@ def show(checks: Iterable[Check], as_json: bool) -> Exit:
         for check in checks:
             where = check.server or check.host or "profile"
             advice = f" -> {check.advice}" if check.advice else ""
-            click.echo(f"{check.result:<5} {where:<12} {check.check}: {check.found}{advice}")
+            print_text(f"{check.result:<5} {where:<12} {check.check}: {check.found}{advice}")
     return Exit.FAILED if any(check.result == "fail" for check in checks) else Exit.OK
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 from tui.cli.asking import ask_for_hosts
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, narrate
+from tui.cli.options import json_option, narrate, print_json, print_text
 from tui.cli.terminal import has_terminal
 from tui.fleet.api import Discover
 from tui.fleet.fleet import Fleet
@@ -22,7 +21,6 @@ from tui.host.api import HostError
 from tui.profile.importer import profile_text
 from tui.profile.model import Host, Profile
 from tui.report.found import document, found_table
-from tui.sglang.safe import safe
 
 _KNOWN_SECONDS = 15.0  # for the logs that stand on the hosts to be read
 
@@ -50,11 +48,11 @@ async def discover(hosts: Sequence[Host], as_json: bool, file: Path | None) -> E
 def _show(fleet: Fleet, as_json: bool) -> None:
     now = time.time()
     if as_json:
-        click.echo(json.dumps(document(fleet.states(), now)))
+        print_json(document(fleet.states(), now), line=True)
     elif fleet.supervisors:
-        click.echo(safe(found_table(fleet.states(), now)))
+        print_text(found_table(fleet.states(), now))
     elif not fleet.errors():
-        click.echo("no SGLang server runs there")
+        print_text("no SGLang server runs there")
 
 
 def _write(fleet: Fleet, file: Path) -> None:

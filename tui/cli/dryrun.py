@@ -7,10 +7,8 @@ import shlex
 import time
 from collections.abc import Sequence
 
-import click
-
 from tui.cli.exits import Exit
-from tui.cli.options import narrate
+from tui.cli.options import narrate, print_text
 from tui.profile.model import Server
 from tui.report.events import json_line
 
@@ -20,16 +18,16 @@ def dry_run(servers: Sequence[Server], as_json: bool) -> Exit:
     now = time.time()
     for server in servers:
         if as_json:
-            click.echo(json_line(now, server.name, "dry-run", **_described(server)))
+            print_text(json_line(now, server.name, "dry-run", **_described(server)))
         else:
-            click.echo(f"# {server.name} on {server.host.name}, {server.url}{_policy(server)}")
+            print_text(f"# {server.name} on {server.host.name}, {server.url}{_policy(server)}")
             if server.setup:
-                click.echo(
+                print_text(
                     f"cd {shlex.quote(server.cwd)}\n{server.setup.rstrip()}" if server.cwd else server.setup.rstrip()
                 )
-            click.echo(server.command_line() + (f"  # log: {server.log}" if server.log else ""))
+            print_text(server.command_line() + (f"  # log: {server.log}" if server.log else ""))
     if as_json:
-        click.echo(json_line(now, None, "summary", servers=[], dry_run=[server.name for server in servers]))
+        print_text(json_line(now, None, "summary", servers=[], dry_run=[server.name for server in servers]))
     for name in sorted({name for server in servers for name in server.secret_names()}):
         if name not in os.environ:
             narrate(f"warning: the secret {name} is not set here; a launch needs it")

@@ -11,7 +11,7 @@ from typing import NoReturn
 import click
 
 from tui.cli.exits import Exit
-from tui.sglang.safe import safe
+from tui.report.clean import clean
 
 OUTPUT_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -37,7 +37,7 @@ def fail(message: str, code: Exit = Exit.USAGE) -> NoReturn:
 def report(error: BaseException) -> Exit:
     """Say on stderr what ``error`` means, and return its exit code. ``HCS_DEBUG=1`` adds the traceback."""
     if os.environ.get("HCS_DEBUG") and not isinstance(error, SystemExit):
-        traceback.print_exception(error)
+        click.echo(clean("".join(traceback.format_exception(error))), err=True)
     if isinstance(error, KeyboardInterrupt | click.Abort):
         return Exit.INTERRUPTED
     if isinstance(error, SystemExit):
@@ -50,7 +50,7 @@ def report(error: BaseException) -> Exit:
     message, code = explain(error)
     if isinstance(error, OSError) and error.filename is None:
         _silence_stdout()
-    click.echo(safe(message), err=True)
+    click.echo(clean(message), err=True)
     return code
 
 

@@ -10,7 +10,7 @@ import click
 from tui.cli.asking import ask_for_hosts
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import narrate, open_profile, profile_argument
+from tui.cli.options import narrate, open_profile, print_text, profile_argument
 from tui.fleet.api import Forward, HostState
 from tui.fleet.fleet import Fleet
 from tui.fleet.forwarding import WARNING
@@ -30,7 +30,7 @@ async def forward(profile: Profile, server: Server, local: int) -> Exit:
         outcome = await fleet.act(Forward(server.name, local))
         if not outcome.ok:
             fail(outcome.message, _CODES.get(str(outcome.details.get("error")), Exit.UNREACHABLE))
-        click.echo(outcome.details["url"])
+        print_text(str(outcome.details["url"]))
         narrate(f"leads to {server.name} on {server.host.name} until Ctrl+C; {WARNING}")
         return await _tell(fleet)
     finally:
@@ -73,7 +73,7 @@ def command(profile: str, server: str, local: int | None) -> Exit:
     loaded = open_profile(profile)
     [chosen] = loaded.select([server])
     if chosen.host.is_local:
-        click.echo(chosen.url)
+        print_text(chosen.url)
         narrate(f"{chosen.name} is on this machine already")
         return Exit.OK
     if local:

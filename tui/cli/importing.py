@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tui.cli.errors import fail
-from tui.cli.options import narrate
+from tui.cli.options import narrate, print_text
 from tui.profile.files import not_a_file
 
 MAX_BYTES = 1 << 20
@@ -25,7 +25,7 @@ def command(source: str) -> None:
         profile, notes = import_script(text)
     except NothingToImport as error:
         fail(f"{source if len(source) <= 60 else source[:57] + '...'}: {error}")
-    click.echo(profile, nl=False)
+    print_text(profile.rstrip("\n"))
     for note in notes:
         narrate(f"note: {note}")
 

@@ -7,10 +7,8 @@ import signal
 import time
 from collections.abc import Sequence
 
-import click
-
 from tui.cli.exits import Exit
-from tui.cli.options import narrate
+from tui.cli.options import narrate, print_text
 from tui.cli.session import Narrator, host_exit, open_fleet
 from tui.fleet.api import Launch, Outcome
 from tui.fleet.fleet import Fleet
@@ -24,7 +22,6 @@ from tui.report.text import status_table
 from tui.sglang import verdict
 from tui.sglang.events import Event, Queued, RestartsTold
 from tui.sglang.model import Phase
-from tui.sglang.safe import safe
 from tui.sglang.state import ServerState
 
 _HEARTBEAT_SECONDS = 30.0
@@ -97,9 +94,9 @@ def summarise(fleet: Fleet, as_json: bool) -> None:
     """The last word: the reports, as the last JSON line or as a table."""
     now = time.time()
     if as_json:
-        click.echo(json_line(now, None, "summary", servers=[report(s, now) for s in fleet.states()]))
+        print_text(json_line(now, None, "summary", servers=[report(s, now) for s in fleet.states()]))
     else:
-        click.echo(safe(status_table(fleet.states(), now)))
+        print_text(status_table(fleet.states(), now))
 
 
 async def headless_demo(profile: Profile, seconds: float) -> Exit:

@@ -11,7 +11,7 @@ import click
 
 from tui.cli.asking import Asker
 from tui.cli.exits import Exit
-from tui.cli.options import open_profile, profile_argument
+from tui.cli.options import narrate, open_profile, profile_argument
 from tui.host.answers import open_asking
 from tui.host.api import HostError, Link, LinkEvent, LinkLost, LogBytes, RunEnded, RunRecord
 from tui.host.connect import open_link
@@ -32,12 +32,12 @@ async def logs(profile: Profile, server: Server, follow: bool, lines: int | None
         if record is None:
             ids = ", ".join(r.run for r in records[:5])
             why = f"has no run {run!r}; its runs: {ids}" if records else "never ran on " + server.host.name
-            click.echo(f"hcs-tui: {server.name} {why}", err=True)
+            narrate(f"hcs-tui: {server.name} {why}")
             return Exit.USAGE
         await _print(stream, record, lines, follow)
         return Exit.OK
     except HostError as error:
-        click.echo(f"hcs-tui: {error}", err=True)
+        narrate(f"hcs-tui: {error}")
         return Exit.UNREACHABLE
     finally:
         await stream.link.close()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tui.sglang.safe import safe
+from tui.report.clean import clean, json_text
+from tui.sglang.mask import learn
 
 if TYPE_CHECKING:
     from tui.profile.model import Profile
@@ -48,8 +48,10 @@ def open_profile(text: str, *, quiet: bool = False) -> Profile:
     """Load a profile and say its warnings on stderr, unless ``quiet``. Raises ``ProfileError``."""
     from tui.profile.builtin import find_profile
     from tui.profile.load import load
+    from tui.profile.secrets import known_values
 
     profile = load(find_profile(text))
+    learn(known_values(profile.servers))
     for warning in () if quiet else profile.warnings:
         narrate(f"warning: {warning}")
     return profile
@@ -57,9 +59,14 @@ def open_profile(text: str, *, quiet: bool = False) -> Profile:
 
 def narrate(message: str) -> None:
     """Say something to the person, not to a script: on stderr."""
-    click.echo(safe(message), err=True)
+    click.echo(clean(message), err=True)
+
+
+def print_text(text: str) -> None:
+    """Data for people on stdout."""
+    click.echo(clean(text))
 
 
 def print_json(value: Mapping[str, object], *, line: bool = False) -> None:
     """Data for scripts on stdout: indented, or as one line of a stream."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=None if line else 2))
+    click.echo(json_text(value, indent=None if line else 2))

@@ -13,7 +13,7 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, narrate, print_json
+from tui.cli.options import json_option, narrate, print_json, print_text
 from tui.profile.files import not_a_file
 from tui.sglang import verdict
 from tui.sglang.events import LogRead
@@ -53,9 +53,8 @@ def command(log: str, as_json: bool) -> Exit:
         print_json(report(state, at))
     else:
         from tui.report.server import server_text
-        from tui.sglang.safe import safe
 
-        click.echo(safe(server_text(state, at)))
+        print_text(server_text(state, at))
     if not (state.log.recognized or state.log.stage or state.log.failure):
         narrate(f"{log}: nothing in it is told by SGLang")
     return CODES.get(verdict.phase(state), Exit.UNDECIDED)

@@ -12,7 +12,7 @@ import click
 from tui.cli.asking import Asker
 from tui.cli.errors import CommandError, fail
 from tui.cli.exits import Exit
-from tui.cli.options import json_option, narrate, open_profile, print_json, profile_argument
+from tui.cli.options import json_option, narrate, open_profile, print_json, print_text, profile_argument
 from tui.fleet.runs import GLANCE, WHOLE, PastRun, RunsOfHost, hosts_of, runs_of
 from tui.host.api import HostError, PrunedRun, RunRecord
 from tui.profile.model import Host, Profile, Server
@@ -25,7 +25,6 @@ from tui.report.runs import (
     run_report,
     runs_table,
 )
-from tui.sglang.safe import safe
 
 Found = TypeVar("Found")
 
@@ -70,7 +69,7 @@ async def _list(profile: Profile, servers: Sequence[Server], server: str | None,
     if as_json:
         print_json({"runs": [run_report(run, now) for run in runs]})
     else:
-        click.echo(safe(runs_table(runs, now)))
+        print_text(runs_table(runs, now))
     return code
 
 
@@ -138,10 +137,10 @@ async def _compare(references: Sequence[tuple[Profile, Server, str]], as_json: b
     now = time.time()
     rows = comparison(found, now)
     if as_json:
-        click.echo(comparison_json(found, rows, now))
+        print_text(comparison_json(found, rows, now))
     else:
         form_of = {"csv": comparison_csv, "markdown": comparison_markdown, None: comparison_text}
-        click.echo(safe(form_of[form](rows)))
+        print_text(form_of[form](rows))
     return Exit.OK
 
 
@@ -201,6 +200,6 @@ async def _prune(
 
 def _tell(runs: Sequence[PrunedRun], what: str) -> None:
     for run in runs:
-        click.echo(safe(f"{what}  {run.server}/{run.run}  {run.bytes / 1e6:.1f} MB  {run.folder}"))
+        print_text(f"{what}  {run.server}/{run.run}  {run.bytes / 1e6:.1f} MB  {run.folder}")
     if len(runs) > 1:
-        click.echo(f"{what}: {len(runs)} runs, {sum(run.bytes for run in runs) / 1e6:.1f} MB")
+        print_text(f"{what}: {len(runs)} runs, {sum(run.bytes for run in runs) / 1e6:.1f} MB")

@@ -8,11 +8,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-import click
-
 from tui.cli.asking import ask_for_hosts
 from tui.cli.exits import Exit
-from tui.cli.options import narrate
+from tui.cli.options import narrate, print_text
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.events import json_line
@@ -36,7 +34,7 @@ class Narrator:
 
     def say(self, server: str, event: str, text: str, **details: object) -> None:
         if self.as_json:
-            click.echo(json_line(time.time(), server, event, **details))
+            print_text(json_line(time.time(), server, event, **details))
         else:
             clock = time.strftime("%H:%M:%S")
             narrate(f"{clock}  {server:<12}  {text}")

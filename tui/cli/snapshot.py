@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,11 +10,12 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import open_profile
+from tui.cli.options import narrate, open_profile
 from tui.fleet.api import Source
 from tui.fleet.outcome import decided, settled
 from tui.fleet.thread import FleetThread
 from tui.profile.model import Profile
+from tui.report.clean import json_text
 from tui.report.json import document
 from tui.sglang import verdict
 from tui.sglang.model import Phase
@@ -66,7 +66,7 @@ def write(source: Source, out: Path, size: tuple[int, int], theme: str, view: st
 def _write(source: Source, out: Path, size: tuple[int, int], theme: str, view: str, profile: str | None) -> None:
     ending = out.suffix.lower()
     if ending == ".json":
-        text = json.dumps(document(profile, source.states(), source.now()), indent=1) + "\n"
+        text = json_text(document(profile, source.states(), source.now()), indent=1) + "\n"
         out.write_text(text)
         return
     from tui.view.snapshot import snapshot
@@ -80,7 +80,7 @@ def _write(source: Source, out: Path, size: tuple[int, int], theme: str, view: s
         from tui.report.png import svg_to_png
 
         svg_to_png(picture.svg, out)
-    click.echo(f"{out} written", err=True)
+    narrate(f"{out} written")
 
 
 def live(profile: Profile, until: str | None, draw: Callable[[Source], None], *, launch: bool = False) -> Exit:

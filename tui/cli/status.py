@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Sequence
 
 import click
 
 from tui.cli.exits import Exit
-from tui.cli.options import Seconds, json_option, narrate, open_profile, profile_argument, servers_argument
+from tui.cli.options import (
+    Seconds,
+    json_option,
+    narrate,
+    open_profile,
+    print_json,
+    print_text,
+    profile_argument,
+    servers_argument,
+)
 from tui.cli.session import host_exit, open_fleet
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.json import document
 from tui.report.text import status_table
-from tui.sglang.safe import safe
 
 PATIENCE_SECONDS = 15.0  # for a host to answer
 _WATCH_SECONDS = 1.0
@@ -41,9 +48,9 @@ async def status(
 def _show(fleet: Fleet, profile: str, as_json: bool) -> None:
     now = time.time()
     if as_json:
-        click.echo(json.dumps(document(profile, fleet.states(), now)))
+        print_json(document(profile, fleet.states(), now), line=True)
     else:
-        click.echo(safe(status_table(fleet.states(), now)))
+        print_text(status_table(fleet.states(), now))
 
 
 @click.command("status")

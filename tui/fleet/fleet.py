@@ -37,7 +37,9 @@ from tui.host.answers import answer
 from tui.host.api import HostError, Link
 from tui.host.connect import open_link
 from tui.profile.model import Host, Profile, Server
+from tui.profile.secrets import known_values
 from tui.sglang.events import Event
+from tui.sglang.mask import learn
 from tui.sglang.model import ServerInfo
 from tui.sglang.state import ServerState
 
@@ -77,6 +79,7 @@ class Fleet:
         self._discovering = asyncio.Lock()
         self.supervisors: dict[str, Supervisor] = {}
         self._places = places or default_places()
+        learn(known_values(self.profile.servers))
         self._link = link or partial(open_link, read_only=read_only)
         for host in hosts:  # also without a server of the profile
             self._watch(host)

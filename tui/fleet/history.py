@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from tui.fleet.places import write_private
 
 StageTimes = tuple[tuple[str, float], ...]
 
@@ -27,7 +28,4 @@ class StageHistory:
     def save(self, run: str, stages: StageTimes) -> None:
         """Replace the file as a whole; a history that cannot be written is not worth a failure."""
         with contextlib.suppress(OSError):
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fresh = self.path.with_suffix(f".{os.getpid()}.tmp")
-            fresh.write_text(json.dumps({"run": run, "stages": stages}))
-            fresh.replace(self.path)
+            write_private(self.path, json.dumps({"run": run, "stages": stages}))

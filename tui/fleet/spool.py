@@ -13,6 +13,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from tui.fleet.places import private_folder
+
 _STEP = 64 * 1024
 _KEPT_RUNS = 5
 
@@ -20,7 +22,7 @@ _KEPT_RUNS = 5
 def run_spool(root: Path, profile: str, server: str, run: str) -> Path:
     """The spool file of a run; its folders are made with mode 0700, and the oldest runs' files are dropped."""
     folder = root / _plain(profile) / _plain(server)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    private_folder(folder)
     path = folder / f"{_plain(run)}.log"
     others = sorted((p for p in folder.glob("*.log") if p != path), key=_changed, reverse=True)
     for old in others[_KEPT_RUNS - 1 :]:

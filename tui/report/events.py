@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 
+from tui.report.clean import json_text
 from tui.report.units import number, span
 from tui.sglang import verdict
 from tui.sglang.state import ServerState
@@ -15,7 +15,7 @@ def json_line(at: float, server: str | None, event: str, **details: object) -> s
     """One event as one line of JSON, without its newline: ``time`` (this machine's zone), ``server``, ``event``."""
     time = datetime.fromtimestamp(at).astimezone().isoformat(timespec="milliseconds")
     line = {"time": time, "server": server, "event": event, **details}
-    return json.dumps(line, ensure_ascii=False, default=_plain)
+    return json_text(line, default=_plain)
 
 
 def heartbeat_text(state: ServerState, now: float) -> tuple[str, dict[str, object]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Sequence
 
 from tui.fleet.runs import PastRun
 from tui.fleet.translate import flag_words
+from tui.report.clean import json_text
 from tui.report.json import Report, report
 from tui.report.text import table, wrapped
 from tui.report.units import iso, number, span
@@ -170,4 +170,4 @@ def comparison_json(runs: Sequence[PastRun], rows: Rows, now: float) -> str:
     """The runs with their whole reports, and what differs between their flags."""
     reports = [{**run_report(run, now), "report": report(run.state, now)} for run in runs]
     flags = {row[0]: row[1:] for row in _flags(runs)}
-    return json.dumps({"runs": reports, "flags": flags, "rows": rows}, ensure_ascii=False, indent=2)
+    return json_text({"runs": reports, "flags": flags, "rows": rows}, indent=2)

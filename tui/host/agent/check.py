@@ -7,7 +7,7 @@ import resource
 from typing import Callable
 
 from . import preflight
-from .hiding import exposed, reads_files
+from .hiding import exposed, movable, reads_files
 from .jobs import Job
 from .launch import environment
 from .memory import available
@@ -73,10 +73,12 @@ class Check:
 
     def _keys(self, path: str | None) -> None:
         """Whether keys would stand on the command line."""
-        names = ", ".join(flag for flag, _ in exposed(self._spec))
+        keys = exposed(self._spec)
+        names = ", ".join(flag for flag, _ in keys)
         if not names:
             return
-        if reads_files(self._spec["argv"], sglang_version(path) if path else None):
+        version = sglang_version(path) if path else None
+        if reads_files(self._spec["argv"], version) and keys == movable(self._spec):
             self._rows.append(["keys", "pass", "%s by a file that only this user can read" % names, ""])
             return
         why = "%s on the command line, which every user of this host can read" % names

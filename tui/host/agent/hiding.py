@@ -28,6 +28,11 @@ def exposed(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
+def movable(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Those that SGLang would read from a file: a value that looks like a flag it takes by ``--name=value`` alone."""
+    return [(flag, value) for flag, value in exposed(spec) if not value.startswith("-")]
+
+
 def flags(argv: Sequence[str]) -> list[tuple[str, list[str]]]:
     """Each flag with the words that follow it; ``--name=value`` too."""
     found: list[tuple[str, list[str]]] = []
@@ -69,7 +74,7 @@ def without(argv: Sequence[str], hidden: Sequence[tuple[str, str]]) -> list[str]
 def hide(spec: Mapping[str, Any], folder: str, version: str | None) -> list[str]:
     """The command line to run; what must not stand there is in the file by then. Raises ``OSError``."""
     argv = list(spec["argv"])
-    hidden = exposed(spec) if reads_files(argv, version) else []
+    hidden = movable(spec) if reads_files(argv, version) else []
     if not hidden:
         return argv
     path = os.path.join(folder, NAME)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 
 from tui.sglang.mask import mask, mask_text
+from tui.sglang.safe import UNSAFE
 
 MAX_BYTES = 16 * 1024
 """The most of one line that is ever looked at."""
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[PX^_][^\x1b]{0,4096}(?:\x1b\\)?|[ -/]*[0-~])?"
-)
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u061c\ufeff\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e0fff]"
 )
 _GLUED = re.compile(r"(?<=[^\s])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
@@ -42,4 +40,4 @@ def _newest(text: str) -> str:
 
 
 def _safe(text: str) -> str:
-    return text if text.isascii() and text.isprintable() else _UNSAFE.sub("", text.expandtabs(8))
+    return text if text.isascii() and text.isprintable() else UNSAFE.sub("", text.expandtabs(8).replace("\n", ""))
