@@ -8,8 +8,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from tui.host.question import Question
+from tui.host.question import LockedKey, Question, UnknownHostKey
 from tui.sglang.state import ServerState
+
+
+__all__ = ["LockedKey", "Question", "UnknownHostKey"]  # what a host may ask of its user
+WRONG_PASSPHRASE = "key_locked"  # ``Outcome.details["error"]`` of an ``Answer`` that did not open the key
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,7 @@ from functools import cached_property
 
 from textual.widgets import Input
 
-from tui.fleet.api import Answer, HostState, Outcome
-from tui.host.api import HostErrorKind
-from tui.host.question import Question
+from tui.fleet.api import WRONG_PASSPHRASE, Answer, HostState, Outcome, Question
 from tui.view.doing.dashboard import Dashboard
 
 
@@ -31,7 +29,7 @@ class Questions:
         self._asked &= waiting.keys()
         for answered in [question for question, future in self._answers.items() if future.done()]:
             outcome = self._answers.pop(answered).result()
-            if outcome.details.get("error") == HostErrorKind.KEY_LOCKED.value:
+            if outcome.details.get("error") == WRONG_PASSPHRASE:
                 self._asked.discard(answered)
         question = next((q for q in waiting if q not in self._asked and q not in self._answers), None)
         if question is None:

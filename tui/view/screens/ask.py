@@ -10,8 +10,8 @@ from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from tui.host.question import Question, UnknownHostKey
-from tui.sglang.safe import safe
+from tui.fleet.api import Question, UnknownHostKey
+from tui.report.clean import clean
 
 
 class Ask(ModalScreen[str]):
@@ -29,7 +29,7 @@ class Ask(ModalScreen[str]):
         known = isinstance(question, UnknownHostKey)
         with Container(classes="dialog question") as dialog:
             dialog.border_title = "Unknown host key" if known else "Passphrase"
-            yield Static(safe(_text(self._hosts, question)), markup=False, classes="text")
+            yield Static(clean(_text(self._hosts, question)), markup=False, classes="text")
             yield Input(password=not known, id="reply")
 
     def on_mount(self) -> None:
