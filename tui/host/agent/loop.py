@@ -20,6 +20,8 @@ IN = select.POLLIN
 OUT = select.POLLOUT
 GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
+SMALL = 8192  # bytes
+
 monotonic = time.monotonic
 
 
@@ -148,10 +150,9 @@ class Loop:
     def _flush(self) -> None:
         while True:
             if not self._writing:
-                chunk = self._control.popleft() if self._control else self.bulk()
-                if chunk is None:
+                self._writing = memoryview(self._next())
+                if not self._writing:
                     break
-                self._writing = memoryview(chunk)
             try:
                 written = os.write(self.out, self._writing)
             except BlockingIOError:
@@ -161,6 +162,18 @@ class Loop:
                 return
             self._writing = self._writing[written:]
         self._want_out(bool(self._writing))
+
+    def _next(self) -> bytes:
+        """What to write next: a large frame, or a few small ones, since each write wakes the other side."""
+        chunks: list[bytes] = []
+        size = 0
+        while size < SMALL:
+            chunk = self._control.popleft() if self._control else self.bulk()
+            if chunk is None:
+                break
+            chunks.append(chunk)
+            size += len(chunk)
+        return b"".join(chunks)
 
     def _want_out(self, want: bool) -> None:
         if want and not self._waiting_out:

@@ -90,6 +90,12 @@ class Scanner:
         return found
 
 
+def glance(pids: Iterable[int]) -> dict[int, Proc]:
+    """Those of ``pids`` that live: what a scan would find of them, without the rest of the machine."""
+    found = {pid: look(pid) for pid in pids}
+    return {pid: proc for pid, proc in found.items() if proc is not None and not proc.dead}
+
+
 def descendants(roots: Iterable[int], procs: dict[int, Proc]) -> set[int]:
     """Everything below ``roots``, without them."""
     children: dict[int, list[int]] = {}

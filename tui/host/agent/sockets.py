@@ -1,15 +1,29 @@
-"""Who listens on a TCP port, from /proc/net/tcp and /proc/net/tcp6."""
+"""Who listens on a TCP port: asked of the kernel by netlink (``sock_diag(7)``), or read from /proc/net/tcp and tcp6.
+
+Those two go through the table of all connections for the few that listen, which takes the kernel several milliseconds
+on a machine with much memory, whatever it holds.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+import struct
 from typing import Iterable, Iterator, NamedTuple
 
 from .files import read_text
 from .procs import look
 
 LISTEN = "0A"
+FAMILIES = (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6))
+
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
+NLMSG_ERROR, NLMSG_DONE = 2, 3
+DUMP = 0x301  # NLM_F_REQUEST | NLM_F_DUMP
+HEADER = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, sequence, port
+QUESTION = struct.Struct("=BBBxI2s46x")  # inet_diag_req_v2: family, protocol, extensions, states, port, the rest
+ANSWER = struct.Struct("=4x2s2s16s16x12x12xII")  # inet_diag_msg: ports, source, ... , uid, inode
+TCP_LISTEN = 10
 
 
 class Listener(NamedTuple):
@@ -23,17 +37,53 @@ class Listener(NamedTuple):
 
 def listeners(port: int) -> list[Listener]:
     """Everything that listens on ``port`` in this network namespace."""
-    return list(_listening("%04X" % port))
+    found = _asked(port)
+    return list(_listening("%04X" % port)) if found is None else [one for one in found if one.port == port]
 
 
 def all_listeners() -> list[Listener]:
     """Everything that listens on any port in this network namespace."""
-    return list(_listening())
+    found = _asked()
+    return list(_listening()) if found is None else found
+
+
+def _asked(port: int = 0) -> list[Listener] | None:
+    """What netlink says of ``port``, or of any; ``None`` where it may not be asked, as in some containers."""
+    found: list[Listener] = []
+    try:
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG) as kernel:
+            kernel.settimeout(1.0)
+            for _, family in FAMILIES:
+                question = QUESTION.pack(family, socket.IPPROTO_TCP, 0, 1 << TCP_LISTEN, port.to_bytes(2, "big"))
+                size = HEADER.size + len(question)
+                kernel.sendto(HEADER.pack(size, SOCK_DIAG_BY_FAMILY, DUMP, 0, 0) + question, (0, 0))
+                while (more := _answers(kernel.recv(1 << 16), family)) is not None:
+                    found += more
+    except (OSError, AttributeError):
+        return None
+    return found
+
+
+def _answers(data: bytes, family: int) -> list[Listener] | None:
+    """The sockets in one piece of the answer; ``None`` after the last. Raises ``OSError``."""
+    found: list[Listener] = []
+    at = 0
+    while at + HEADER.size <= len(data):
+        size, kind, _, _, _ = HEADER.unpack_from(data, at)
+        if kind == NLMSG_DONE:
+            return None
+        if kind == NLMSG_ERROR or size < HEADER.size:
+            raise OSError("the kernel does not tell")
+        port, _, address, uid, inode = ANSWER.unpack_from(data, at + HEADER.size)
+        raw = address if family == socket.AF_INET6 else address[:4]
+        found.append(Listener(socket.inet_ntop(family, raw), str(inode), int.from_bytes(port, "big"), uid))
+        at += (size + 3) & ~3
+    return found
 
 
 def _listening(port: str = "") -> Iterator[Listener]:
     """``port`` in the kernel's four hexadecimal digits; any without it."""
-    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+    for name, family in FAMILIES:
         for line in (read_text("/proc/self/net/" + name, 64 << 20) or "").splitlines()[1:]:
             if LISTEN not in line or port not in line:
                 continue

@@ -15,6 +15,7 @@ from .subject import Subject
 
 PERIOD = 0.5  # seconds between two looks at processes and memory
 CALM = 1.0  # the same, while nothing changes
+RESCAN = 5.0  # seconds until new processes are looked for, while nothing changes
 NOISE = 1 << 20  # bytes of memory that are no change
 AT_LEAST = 1.0  # seconds between two reports, however little has changed
 UNKEPT = "its keeper was killed: nobody will record how it ends"
@@ -188,11 +189,14 @@ class Watcher:
         self.agent = agent
         self._watches: dict[str, Watch] = {}
         self._timer: Timer | None = None
+        self._calm = False
+        self._scanned = 0.0
 
     def watch(self, about: Subject) -> None:
         self.drop(about.run)
         watch = Watch(self, about)
         self._watches[about.run] = watch
+        self._calm = False
         self.look_now()
 
     def drop(self, run: str) -> None:
@@ -209,7 +213,18 @@ class Watcher:
         self._timer = None
         if not self._watches:
             return
-        found = self.agent.scanner.scan()
+        found = self._processes()
         free = memory.available()
         changed = [watch.sample(found, free) for watch in list(self._watches.values())]
-        self._timer = self.agent.loop.later(PERIOD if any(changed) else CALM, self._look)
+        self._calm = not any(changed)
+        self._timer = self.agent.loop.later(CALM if self._calm else PERIOD, self._look)
+
+    def _processes(self) -> dict[int, procs.Proc]:
+        """All processes; while nothing changes, most of the time only those that are known, and the keepers."""
+        now = time.monotonic()
+        if self._calm and now < self._scanned + RESCAN:
+            keepers = [(watch.process.get("keeper") or {}).get("pid") for watch in self._watches.values()]
+            known = {pid for run in self._watches for pid in self.agent.seen.get(run, ())}
+            return procs.glance(known | {pid for pid in keepers if pid})
+        self._scanned = now
+        return self.agent.scanner.scan()
