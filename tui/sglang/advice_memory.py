@@ -61,16 +61,18 @@ def host_need(line: str, facts: LogFacts) -> HostNeed | None:
     divided = _divides(facts)
     room = free if told else free - memory.RESERVE_GB
     sizes = 2 if hybrid and not divided else 1
-    beside = _beside(asked, sizes, facts, named=_POOL.search(line) is not None)
+    beside = _beside(asked, sizes, facts, pools=2 if hybrid else 1, named=_POOL.search(line) is not None)
     return HostNeed(asked, room, held, sizes, 1 if shared else ranks, told, hybrid and divided is None, beside)
 
 
-def _beside(asked: float, sizes: int, facts: LogFacts, *, named: bool) -> float:
-    """What pools outside --hicache-size take for each GB of it: they hold as many tokens as the KV pool."""
-    kv = next((pool.gb for pool in _hosts(facts) if pool.kind == "KV"), 0.0)
+def _beside(asked: float, sizes: int, facts: LogFacts, *, pools: int, named: bool) -> float:
+    """What pools outside --hicache-size take for each GB of it: they hold as many tokens as the KV pool. ``pools``:
+    how many the size is for."""
+    hosts = _hosts(facts)
+    kv = next((pool.gb for pool in hosts if pool.kind == "KV"), 0.0)
     size = _size(facts) or (kv if named else 0.0)
-    more = sum(pool.gb for pool in _hosts(facts)) + asked - sizes * size
-    return more / size if size and more > (sizes + 1) * memory.ROUNDING_GB else 0.0  # above what rounding makes
+    more = sum(pool.gb for pool in hosts) + asked - sizes * size
+    return max(0.0, more) / size if size and len(hosts) >= pools else 0.0
 
 
 def _divides(facts: LogFacts) -> bool | None:
@@ -299,6 +301,9 @@ def runtime(line: str, facts: LogFacts) -> tuple[str, ...]:
         return (f"{words}: {_lower(line, facts)}, or lower --chunked-prefill-size{half}.",)
     running = facts.max_running_requests
     fewer = f"--max-running-requests from {running} to {max(1, running // 2)}" if running else "--max-running-requests"
+    if "mamba" in line.lower():
+        slots = next((f" (now {pool.slots})" for pool in facts.pools if pool.kind == "Mamba" and pool.slots), "")
+        return (f"Lower {fewer}, or raise --max-mamba-cache-size{slots} or --mamba-full-memory-ratio.",)
     tokens = f" The KV cache holds {facts.max_total_num_tokens} tokens per rank." if facts.max_total_num_tokens else ""
     return (
         f"Lower {fewer}, or raise --schedule-conservativeness above 1.{tokens}",

@@ -69,7 +69,7 @@ def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
 
 def _capture(why: str, found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
     """``Capture cuda graph failed: X`` is judged by X; the four hints that SGLang prints are about memory only."""
-    row = match(why, EXCEPTIONS)
+    row = match(why, EXCEPTIONS) or match(f"Exception: {why}", EXCEPTIONS)
     if row is None:
         return FailureKind.SCHEDULER_EXCEPTION, "The capture of CUDA graphs failed, and not for lack of memory."
     if row.kind in (None, FailureKind.OOM_GPU_STATIC, FailureKind.OOM_GPU_RUNTIME):

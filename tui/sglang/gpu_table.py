@@ -27,6 +27,17 @@ GPU: tuple[Row, ...] = (
     ),
     row(r"^\s*what\(\): .{0,200}illegal memory access", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S, CAUSE - 1, True),
     row(r"^Memory access fault by GPU", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S | _T, CAUSE, True),
+    row(r"aborting with error : HSA_STATUS_ERROR", K.ILLEGAL_MEMORY_ACCESS, _FAULT, _S | _T, CAUSE - 1, True),
+    row(
+        r"device_gemm|this GEMM problem",
+        K.SCHEDULER_EXCEPTION,
+        "The installed kernels have none for a matrix of this shape on this GPU.",
+    ),
+    row(
+        r"invalid device context|peer access is not supported",
+        K.OTHER,
+        "The GPUs cannot reach each other's memory directly; --disable-custom-all-reduce does without.",
+    ),
     row(
         r"uncorrectable (?:ECC|NVLink)|ECCUncorrectable|fallen off the bus|GPU is lost|hardware stack error|"
         r"device\(s\) is/are busy|DevicesUnavailable|NVLink error|requires a reset",

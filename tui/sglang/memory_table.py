@@ -62,6 +62,11 @@ MEMORY: tuple[Row, ...] = (
         K.SCHEDULER_EXCEPTION,
         "The scheduler ran out of request slots; no GPU memory is missing.",
     ),
+    row(
+        r"Can ?not alloc mamba cache|[Nn]ot enough (?:space for )?mamba",
+        K.OOM_GPU_RUNTIME,
+        "The Mamba states are all taken, and a request needed one more.",
+    ),
     row(r"(?:Prefill|Decode) out of memory\.", K.OOM_GPU_RUNTIME, _POOL_FULL),
     row(
         r"Failed to retract any|Out of memory even after retracting|No space left for only one",
