@@ -12,9 +12,10 @@ import pytest
 
 from tests.view import sources
 from tui.fleet.api import HostState
-from tui.sglang.model import Exit, Phase, Pool
+from tui.sglang.model import Exit, Phase, Pool, Progress, Stage
 from tui.view.actions import footer_keys
 from tui.view.draw import board, caches, head, meter, series, timeline, units, wall
+from tui.view.draw.order import Listing, Order
 from tui.view.draw.row import Row, Span, clip, fit, flow, plain, spread, width, wrap
 from tui.view.glance import GLYPHS, Glance, glance, pinning
 
@@ -75,6 +76,65 @@ def test_columns_go_in_a_set_order(glances: list[Glance]) -> None:
     assert counts[-1][-2:] == (True, True)
 
 
+def many(tmp_path: Path, count: int = 24) -> list[Glance]:
+    fleet = sources.many(tmp_path, count)
+    return [glance(state, fleet.now()) for state in fleet.states()]
+
+
+@pytest.mark.parametrize(
+    ("order", "first", "last"),
+    [
+        (Order(), "gpu0", "gpu23"),
+        (Order("state"), "gpu3", "gpu21"),
+        (Order("rate"), "gpu23", "gpu21"),
+        (Order("usage"), "gpu0", "gpu21"),
+        (Order(only="FAIL"), "gpu3", "gpu19"),
+        (Order(only="ready gpu1"), "gpu1", "gpu17"),
+        (Order("rate", only="host cache"), "gpu2", "gpu19"),
+    ],
+)
+def test_orders(tmp_path: Path, order: Order, first: str, last: str) -> None:
+    listed = Listing().of(many(tmp_path), order)
+    assert (listed[0].name, listed[-1].name) == (first, last)
+    assert len(listed) == 24 or order.only
+
+
+def test_places_are_given_anew_only_now_and_then(glances: list[Glance]) -> None:
+    """Rates change all the time: rows that dance cannot be read."""
+    listing, order = Listing(), Order("rate")
+    before = listing.of(glances, order)
+    faster = [replace(g, generate=999.0) if g.name == "gpu1" else g for g in glances]
+    assert [g.name for g in listing.of(faster, order)] == [g.name for g in before]
+    later = [replace(g, now=g.now + 5) for g in faster]
+    assert listing.of(later, order)[0].name == "gpu1"
+
+
+def test_servers_by_host(tmp_path: Path) -> None:
+    shown = [
+        replace(g, state=replace(g.state, info=replace(g.state.info, host=f"box{n % 2}")))
+        for n, g in enumerate(many(tmp_path, 6))
+    ]
+    listed = Listing().of(shown, Order(by_host=True))
+    rows = text(board.board(listed, 80, by_host=True)).split("\n")
+    assert len(rows) == 8 and rows[0].startswith(" box0  3 servers  Σ") and rows[4].startswith(" box1  3 servers")
+    assert text(board.board(listed, 80, by_host=True, window=slice(2, 5))).split("\n") == rows[2:5]
+
+
+def test_warnings_are_marked_at_any_width_and_named_where_there_is_room(glances: list[Glance]) -> None:
+    warned = replace(glances[0], warnings=("queue grows: 3 → 40 requests in 20 s", "only 1.2 of 100 GB left on /"))
+    for columns in SIZES[2:]:
+        assert "ready ⚠" in text(board.board([warned], columns))
+    row = text(board.board([warned], 118))
+    assert "⚠ queue grows +1" in row and "KV" in row and "409 tok/s" in row
+    assert "⚠ queue grows: 3 → 40 requests" in text(timeline.timeline(warned, 60, 12))
+
+
+def test_a_start_tells_its_progress(glances: list[Glance]) -> None:
+    log = replace(glances[2].state.log, stage=Stage.LOADING_WEIGHTS, progress=Progress("shards", 7, 14))
+    one = glance(replace(glances[2].state, log=log), sources.NOW)
+    assert "50%  7 of 14 shards" in text(board.board([one], 118)) and "50%" in text(board.board([one], 58))
+
+
 def test_a_reason_keeps_its_remedy(glances: list[Glance]) -> None:
     reason = "host memory: wants 150.10 GB, 48.2 GB free, and a great deal more to say → --hicache-size 98 or less"
     row = text(board.board([replace(glances[3], reason=reason)], 80))
@@ -113,8 +173,23 @@ def test_pinned_memory_grows_towards_what_was_asked(fleet: sources.FixedSource, 
 def test_the_timeline_stands_beside_the_last_one(glances: list[Glance]) -> None:
     drawn = text(timeline.timeline(glances[2], 60, 12))
     assert "host cache" in drawn and "1m32s…" in drawn and "last 2m41s" in drawn and "deadline in 12m55s" in drawn
+    assert "~1m11s to go" in drawn
     bars = {row.split("  ")[0].strip(): row.count("━") for row in drawn.split("\n")}
+    thin = {row.split("  ")[0].strip(): row.count("─") for row in drawn.split("\n")}
+    assert thin["host cache"] > thin["warm-up"] == 1 and bars["warm-up"] == 0, "what is to come, by the last run"
     assert bars["host cache"] > bars["weights"] > bars["dist init"] > 0
+
+
+def test_a_stage_longer_than_last_time_has_a_notch_there(glances: list[Glance]) -> None:
+    slow = replace(glances[2].state, previous_stages=(("host_cache", 40.0),))
+    row = next(r for r in text(timeline.timeline(glance(slow, sources.NOW), 60, 12)).split("\n") if "host cache" in r)
+    assert re.search(r"━┿━", row) and "─" not in row and "last 40s" in row
+
+
+def test_a_stalled_stage_is_marked_with_its_reason(glances: list[Glance]) -> None:
+    stuck = replace(glances[2], stalled=True, stall_reason="no output for 5m")
+    drawn = text(timeline.timeline(stuck, 60, 12))
+    assert "⚠ stalled: no output for 5m" in drawn and re.search(r"host cache .*1m32s⚠", drawn)
 
 
 def test_the_timeline_says_what_is_wrong_first(glances: list[Glance]) -> None:
@@ -151,26 +226,60 @@ def test_a_narrow_board_keeps_the_remedy(glances: list[Glance]) -> None:
     assert row.endswith("… → --hicache-size 98 or less")
 
 
-def test_caches_per_kind_and_host_memory(glances: list[Glance], fleet: sources.FixedSource) -> None:
-    drawn = text(caches.caches(glances[2], fleet.hosts()[0], 58, 12))
+def test_each_pool_with_what_became_of_it(glances: list[Glance], fleet: sources.FixedSource) -> None:
+    rows = text(caches.caches(glances[2], fleet.hosts()[0], 76, 14)).split("\n")
+    for row, words in (
+        (1, ("KV ", "device", "4.51 + 4.51 GiB", "147 456 tokens", "allocated")),
+        (2, ("host", "150.00 GB", "2 288 818 tokens", "✔ allocated")),
+        (3, ("Mamba", "device", "0.18 + 9.20 GiB", "48 slots", "allocated")),
+        (4, ("host", "150.10 GB", "1 602 slots", "92 of 150 GB")),
+        (6, ("planned", "╍╍", "300.1 GB")),
+        (7, ("allocated", "━━", "242.0 GB")),
+        (8, ("free", "━", "48.2 GB", "✖ 9.9 GB too little")),
+        (9, ("max running 9 (by 48 Mamba slots, 5 each)", "max tokens 147 456")),
+    ):
+        assert all(word in rows[row] for word in words), rows[row]
+    planned, allocated, free = (sum(rows[n].count(mark) for mark in "╍━") for n in (6, 7, 8))
+    assert planned > allocated > free
+
+
+def test_caches_in_few_rows(glances: list[Glance], fleet: sources.FixedSource) -> None:
+    drawn = text(caches.caches(glances[2], fleet.hosts()[0], 58, 6))
     for word in ("4.51 + 4.51 GiB", "150.00 GB", "147 456 / 2 288 818", "0.18 + 9.20 GiB", "150.10 GB", "48 / 1 602"):
         assert word in drawn
-    for word in (
-        "planned 300.1",
-        "pools 300.1",
-        "held 242.0",
-        "48.2 of 503 GB free",
-        "58.1 more wanted",
-        "max running 9",
-    ):
+    for word in ("planned 300.1", "allocated 242.0", "free 48.2 of 503", "✖ 9.9 GB too little", "max running 9"):
         assert word in drawn
+
+
+def test_planned_allocated_and_used_look_different(glances: list[Glance]) -> None:
+    """Before a host pool's line it is planned, then it grows, then it stands; on the device it is used."""
+    args = {"enable_hierarchical_cache": "True", "hicache_size": "150", "model_path": "Qwen3.6-27B"}
+    log = glances[2].state.log
+    early = replace(glances[2].state, log=replace(log, args=args, pools=log.pools[:2]))
+    drawn = text(caches.caches(glance(early, sources.NOW), None, 76, 14))
+    assert drawn.count("planned") >= 3 and "host   150.00 GB" in drawn and "✔" not in drawn.split("memory")[0]
+    assert "81% used" in text(caches.caches(glances[0], None, 76, 14))
+    refused = text(caches.caches(glances[3], None, 76, 14))
+    assert "✖ refused" in refused and refused.count("freed") == 3
 
 
 def test_ranks_count_in_the_total(glances: list[Glance]) -> None:
     pools = (Pool("host", "KV", 10.0, "GB", ranks=8),)
     one = replace(glances[2].state, log=replace(glances[2].state.log, pools=pools))
     drawn = text(caches.caches(glance(one, sources.NOW), None, 58, 12))
-    assert "10.00 GB ×8" in drawn and "pools 80.0" in drawn
+    assert "10.00 GB ×8" in drawn and "80.00 GB" in drawn and "its log: 80.0" in drawn
+
+
+@pytest.mark.parametrize(
+    ("available", "verdict"),
+    [(100, "✔ fits"), (60, "✖ less than the 10.7 GB that stay free"), (50, "✖ 8.1 GB too little")],
+)
+def test_planned_against_free(glances: list[Glance], available: float, verdict: str) -> None:
+    """Of 300.1 GB planned 242 are held, so that 58.1 are still to come."""
+    host = HostState(
+        "box", "x", "connected", memory_total=503 * sources.GB, memory_available=int(available * sources.GB)
+    )
+    assert verdict in text(caches.caches(glances[2], host, 76, 14))
 
 
 def test_the_header_sums_the_fleet(glances: list[Glance]) -> None:
@@ -178,7 +287,10 @@ def test_the_header_sums_the_fleet(glances: list[Glance]) -> None:
     for word in ("dflash", "4 servers", "● 2 ready", "◐ 1 starting", "✖ 1 failed", "811 tok/s", "2.9 M/h", "70 M/day"):
         assert word in line
     away = [replace(glances[0], unreachable=True), *glances[1:]]
-    assert "402 tok/s" in plain([head.header("dflash", away, sources.NOW, 120)])
+    line = plain([head.header("dflash", away, sources.NOW, 120)])
+    assert "402 tok/s" in line and "⚠ 1" in line
+    narrow = plain([head.header("dflash", glances, sources.NOW, 80)])
+    assert "Σ 811 tok/s  2.9 M/h  70 M/day" in narrow and "● 2  ◐ 1  ✖ 1" in narrow
 
 
 def test_a_host_in_trouble_says_what_to_do() -> None:

@@ -18,9 +18,11 @@ from tui.sglang.model import Phase
 from tui.view import actions, keys, layout, paint
 from tui.view.doing.servers import ServerActions
 from tui.view.doing.views import ViewActions
+from tui.view.draw.order import Listing
 from tui.view.glance import Glance, glance
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
+from tui.view.only import Only
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
 from tui.view.pending import Pending
 from tui.view.settings import Settings
@@ -72,6 +74,7 @@ class HcsApp(ServerActions, ViewActions):
         self._seen: tuple[int, int] | None = None
         self._error = ""
         self.pending = Pending()
+        self.listing = Listing()
         self._watchdog = Watchdog()
         for own in THEMES:
             self.register_theme(own)
@@ -86,7 +89,7 @@ class HcsApp(ServerActions, ViewActions):
         yield Header(id="header")
         yield Troubles(id="troubles")
         with Container(id="main"):
-            yield Panel(Board(id="board"), title="SERVERS", id="board-panel")
+            yield Panel(Board(id="board"), Only(id="only"), title="SERVERS", id="board-panel")
             with Container(id="detail"):
                 yield Panel(Timeline(id="timeline"), title="start-up", id="timeline-panel")
                 yield Panel(Caches(id="caches"), title="caches", id="caches-panel")
@@ -171,7 +174,7 @@ class HcsApp(ServerActions, ViewActions):
 
     @property
     def _scene(self) -> paint.Scene:
-        return paint.Scene(self.source, self.glances, self.selected, self._error)
+        return paint.Scene(self.source, self.glances, self.selected, self._error, self.listed, self.order)
 
     @property
     def is_mounted_fully(self) -> bool:
@@ -180,7 +183,7 @@ class HcsApp(ServerActions, ViewActions):
     def arrange(self) -> None:
         """Heights and hidden panels for the present size and servers."""
         if self.is_mounted_fully:
-            layout.arrange(self.screen_stack[0], self.size.width, self.size.height, self.glances, self.chosen)
+            layout.arrange(self.screen_stack[0], self.size.width, self.size.height, self.board_rows, self.chosen)
 
     # what the user does
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tui.sglang import failures, reduce, verdict
+from tui.sglang import failures, pressure, reduce, verdict
 from tui.sglang.model import Failure, Phase, Pool, Sample, Stage, StageSpan
 from tui.sglang.state import ServerState
 
@@ -53,6 +53,7 @@ class Glance:
     prefill: float | None
     stale: bool
     sample: Sample | None  # the newest requests, usages and lengths
+    warnings: tuple[str, ...] = ()  # what its host and its figures warn of now
 
     @property
     def name(self) -> str:
@@ -113,6 +114,7 @@ def glance(state: ServerState, now: float) -> Glance:
         prefill=rates.prefill,
         stale=rates.stale,
         sample=verdict.figures(state),
+        warnings=(*state.warnings, *(() if rates.stale else pressure.pressure(state.log.series))),
     )
 
 
@@ -139,6 +141,12 @@ def stage_age(glance: Glance) -> float | None:
     if glance.stage is Stage.LAUNCHING and run:
         return max(0.0, glance.now - run.started)
     return None
+
+
+def log_age(glance: Glance) -> float | None:
+    """Seconds since the server's last sign of life in its log; ``None`` where none was seen."""
+    at = glance.state.log_at
+    return None if at is None or glance.state.run is None else max(0.0, glance.now - at)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from textual.screen import Screen
 
 from tui.sglang.model import Phase
 from tui.view.glance import Glance
-from tui.view.panels import Panel
+from tui.view.panels import Board, Panel
 
 _BORDER = 2
 
@@ -24,12 +23,13 @@ class Heights:
     both: bool
 
 
-def heights(columns: int, rows: int, servers: int, detail: int) -> Heights:
-    """The log gets what is left, at least six rows; ``detail`` is what the detail panels would like inside."""
+def heights(columns: int, rows: int, board_rows: int, detail: int) -> Heights:
+    """The log gets what is left, at least six rows; ``board_rows`` and ``detail`` are what the board and the detail
+    panels would like inside. A board of more than a screen's half gets half of a high screen."""
     rows -= 2  # header and footer
-    board = min(servers + _BORDER, max(3, rows * 2 // 5))
+    board = min(board_rows + _BORDER, max(3, rows // 2 if rows > 40 else rows * 2 // 5))
     room = rows - board - 6
-    wanted = min(detail + _BORDER, 16 if rows > 40 else 12)
+    wanted = min(detail + _BORDER, 16 if rows > 40 else 13 if rows > 30 else 12)
     return Heights(board, min(wanted, room) if room >= 5 else 0, columns >= 80)
 
 
@@ -39,12 +39,12 @@ def wanted_detail(chosen: Glance | None) -> int:
         return 4
     kinds = len({pool.kind for pool in chosen.state.log.pools})
     troubles = 6 if chosen.failure else 0
-    return max(len(chosen.stages) + 1 + troubles, kinds + 4, 5)
+    return max(len(chosen.stages) + 1 + troubles, 1 + 2 * kinds + 6, 5)
 
 
-def arrange(screen: Screen[object], columns: int, rows: int, glances: Sequence[Glance], chosen: Glance | None) -> None:
+def arrange(screen: Screen[object], columns: int, rows: int, board_rows: int, chosen: Glance | None) -> None:
     """Give the panels their heights."""
-    told = heights(columns, rows, max(1, len(glances)), wanted_detail(chosen))
+    told = heights(columns, rows, board_rows, wanted_detail(chosen))
     detail = screen.query_one("#detail")
     detail.set_class(told.detail == 0, "none")
     zoomed = screen.has_class("zoom")
@@ -56,13 +56,14 @@ def arrange(screen: Screen[object], columns: int, rows: int, glances: Sequence[G
 
 
 def toggle_zoom(screen: Screen[object]) -> None:
-    """Show the focused panel alone, or all again. The board has little to show alone: the log stands for it."""
+    """Show the focused panel alone, or all again. A board that shows all its servers stands for the log."""
     if screen.has_class("zoom"):
         leave_zoom(screen)
         return
     focused = screen.focused
     panel = next((p for p in focused.ancestors if isinstance(p, Panel)), None) if focused else None
-    if panel is None or panel.id == "board-panel":
+    board = screen.query_one(Board)
+    if panel is None or (panel.sheet is board and not any(board.hidden())):
         panel = screen.query_one("#log-panel", Panel)
         panel.sheet.focus()
     screen.add_class("zoom")

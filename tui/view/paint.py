@@ -10,6 +10,7 @@ from textual.screen import Screen
 
 from tui.fleet.api import Source
 from tui.view.draw import units
+from tui.view.draw.order import Order
 from tui.view.glance import Glance
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
@@ -19,12 +20,15 @@ from tui.view.sheet import Sheet
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What there is to see. ``selected`` is a server's name; ``error`` is the dashboard's own."""
+    """What there is to see. ``listed``: what the board lists, in its order. ``selected`` is a server's name; ``error``
+    is the dashboard's own."""
 
     source: Source
     glances: Sequence[Glance]
     selected: str | None
     error: str
+    listed: Sequence[Glance]
+    order: Order
 
     @property
     def chosen(self) -> Glance | None:
@@ -64,11 +68,20 @@ def _head(screen: Screen[object], scene: Scene) -> None:
 
 def _board(screen: Screen[object], scene: Scene) -> None:
     sheet = screen.query_one(Board)
-    sheet.glances, sheet.selected = scene.glances, scene.selected
+    order = sheet.order = scene.order
+    sheet.glances, sheet.selected = scene.listed, scene.selected
     sheet.redraw()
-    hidden = sheet.hidden()
-    more = [f"{hidden} more"] if hidden else []
-    _panel(sheet).border_subtitle = escape(" · ".join([*_forwards(scene), *more]))
+    above, below = sheet.hidden()
+    more = " ".join(f"{arrow} {count}" for arrow, count in (("▲", above), ("▼", below)) if count)
+    told = " · ".join(part for part in (*_forwards(scene), order.words, more) if part)
+    panel = _panel(sheet)
+    panel.border_title, panel.border_subtitle = escape(_listed(sheet.glances, scene)), escape(told)
+
+
+def _listed(listed: Sequence[Glance], scene: Scene) -> str:
+    """The board's title: how many of the servers it lists where that is not all."""
+    only = scene.order.only.strip()
+    return f"SERVERS · {len(listed)} of {len(scene.glances)} match “{only}”" if only else "SERVERS"
 
 
 def _forwards(scene: Scene) -> list[str]:

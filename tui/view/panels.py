@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.widget import Widget
 
 from tui.fleet.api import HostState
 from tui.view.draw import board, caches, head, timeline
-from tui.view.draw.row import Row
+from tui.view.draw.order import Order
+from tui.view.draw.row import Row, Span
 from tui.view.glance import Glance
 from tui.view.sheet import Sheet
 
@@ -48,21 +50,35 @@ class Footer(Sheet):
 
 
 class Board(Sheet, can_focus=True):
-    """All servers, scrolled so that the selected one is seen."""
+    """The listed servers, scrolled so that the selected one is seen."""
 
     glances: Sequence[Glance] = ()
+    order = Order()
     selected: str | None = None
     first = 0
 
     def rows(self, columns: int, rows: int) -> list[Row]:
-        drawn = board.board(self.glances, columns, self.selected)
-        at = next((n for n, g in enumerate(self.glances) if g.name == self.selected), 0)
-        self.first = max(0, min(max(self.first, at - rows + 1), at, len(drawn) - rows))
-        return drawn[self.first : self.first + rows]
+        entries = board.entries(self.glances, by_host=self.order.by_host)
+        if not entries and self.order.only:
+            return [[Span(f"  no server matches “{self.order.only}”; Esc lists all", "muted")]]
+        at = next((n for n, e in enumerate(entries) if not isinstance(e, str) and e.name == self.selected), 0)
+        above = at - 1 if at and isinstance(entries[at - 1], str) and rows > 1 else at  # with its host
+        self.first = max(0, min(max(self.first, at - rows + 1), above, len(entries) - rows))
+        window = slice(self.first, self.first + rows)
+        return board.board(self.glances, columns, self.selected, by_host=self.order.by_host, window=window)
 
-    def hidden(self) -> int:
-        """Servers above and below the screen."""
-        return max(0, len(self.glances) - self.size.height)
+    def hidden(self) -> tuple[int, int]:
+        """Rows above and below the screen."""
+        entries = board.entries(self.glances, by_host=self.order.by_host)
+        return self.first, max(0, len(entries) - self.first - max(1, self.size.height))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.post_message(self.Clicked("up"))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.post_message(self.Clicked("down"))
 
 
 class Timeline(Sheet, can_focus=True):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from textual.app import App
 
 from tui.fleet.api import Source
+from tui.view.draw.board import entries
+from tui.view.draw.order import Listing, Order
 from tui.view.glance import Glance
 from tui.view.pending import Pending
 
@@ -18,11 +20,24 @@ class Dashboard(App[None]):
     lasting: bool
     frozen: bool
     pending: Pending
+    order: Order = Order()  # of the board
+    listing: Listing
 
     @property
     def chosen(self) -> Glance | None:
         """The selected server."""
         return next((g for g in self.glances if g.name == self.selected), None)
+
+    @property
+    def listed(self) -> tuple[Glance, ...]:
+        """The servers that the board lists, in its order."""
+        return self.listing.of(self.glances, self.order)
+
+    @property
+    def board_rows(self) -> int:
+        """Rows of a board that shows all that it lists, and the line below it where that is open."""
+        typing = self.query("#only.open")
+        return max(1, len(entries(self.listed, by_host=self.order.by_host))) + len(typing)
 
     def look(self) -> None:
         """Read the source, and draw what is different."""

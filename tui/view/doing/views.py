@@ -5,13 +5,14 @@ from __future__ import annotations
 from textual.widgets import Input
 
 from tui.view import layout
+from tui.view.doing.board import BoardActions
 from tui.view.doing.log import LogActions
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board
 
 
-class ViewActions(LogActions):
+class ViewActions(LogActions, BoardActions):
     """Selecting servers, views, leaving."""
 
     def action_up(self) -> None:
@@ -21,14 +22,14 @@ class ViewActions(LogActions):
         self._move(1)
 
     def _move(self, step: int) -> None:
-        names = [g.name for g in self.glances]
+        names = [g.name for g in self.listed]
         if names:
             at = names.index(self.selected) if self.selected in names else 0
             self.select(names[max(0, min(len(names) - 1, at + step))])
 
     def action_jump(self, place: int) -> None:
-        if place <= len(self.glances):
-            self.select(self.glances[place - 1].name)
+        if place <= len(listed := self.listed):
+            self.select(listed[place - 1].name)
 
     def action_zoom(self) -> None:
         layout.toggle_zoom(self.screen)
@@ -45,6 +46,11 @@ class ViewActions(LogActions):
 
         self.push_screen(Charts())
 
+    def action_hosts(self) -> None:
+        from tui.view.screens.hosts import Hosts
+
+        self.push_screen(Hosts())
+
     def action_help(self) -> None:
         from tui.view.screens.help import Help
 
@@ -54,6 +60,9 @@ class ViewActions(LogActions):
         if self.query_one("#search", Input).has_class("open"):
             self.close_search()
             self.query_one(LogPane).search("")
+            return
+        if self.order.only or self.query_one("#only", Input).has_class("open"):
+            self.list_all()
             return
         self.screen.remove_class("wall")
         layout.leave_zoom(self.screen)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import groupby
 
 from rich.cells import cell_len
 
 from tui.report.restarts import upcoming
 from tui.sglang import verdict
-from tui.sglang.model import Phase, Sample, Stage
-from tui.view.draw import meter, units
+from tui.sglang.model import Phase, Stage
+from tui.view.draw import units
+from tui.view.draw.columns import Column, chosen, figures, total
 from tui.view.draw.row import Row, Span, cell, clip, fit, join, spread, width
-from tui.view.glance import GLYPHS, STAGE_NAMES, Glance, pinning, stage_age
+from tui.view.draw.starting import starting
+from tui.view.glance import GLYPHS, STAGE_NAMES, Glance
 
 INKS: dict[Phase, str] = {
     Phase.ABSENT: "muted",
@@ -25,26 +27,72 @@ INKS: dict[Phase, str] = {
     Phase.LOST: "warn",
 }
 _WORD = 11  # columns of the state's word, as wide as "Mamba cache"
-_SPARK_MIN, _SPARK_MAX = 8, 40
+_GIVES_WAY = 50  # columns kept no longer than this make room for a warning
+_WARNING_MIN = 14  # columns of a warning that say something
 _WHY_MIN = 5  # columns of a failure's reason that are worth showing before its remedy
 
 
-def board(glances: Sequence[Glance], columns: int, selected: str | None = None) -> list[Row]:
-    """Rows of at most ``columns``, one per server in the given order; the ``selected`` one is marked."""
+Entry = Glance | str
+"""A row of the board: a server, or the host of those below it."""
+
+
+def entries(glances: Sequence[Glance], *, by_host: bool = False) -> list[Entry]:
+    """The board's rows in order."""
+    if not by_host:
+        return list(glances)
+    out: list[Entry] = []
+    for host, group in groupby(glances, key=lambda g: g.state.info.host or ""):
+        out += [host, *group]
+    return out
+
+
+def board(
+    glances: Sequence[Glance],
+    columns: int,
+    selected: str | None = None,
+    *,
+    by_host: bool = False,
+    window: slice = slice(None),
+) -> list[Row]:
+    """Rows of at most ``columns``, one per server in the given order; the ``selected`` one is marked. ``window``: only
+    these rows, under the same columns."""
     names = min(max((len(g.name) for g in glances), default=4), max(6, columns // 5))
     room = columns - (2 + 2 + names + 2 + _WORD + 1)
-    shown = _chosen(glances, room)
-    return [_row(g, columns, names, shown, g.name == selected) for g in glances]
+    shown = chosen(glances, room, by_host)
+    return [
+        _heading(entry, [g for g in glances if (g.state.info.host or "") == entry], columns)
+        if isinstance(entry, str)
+        else _row(entry, columns, names, shown, entry.name == selected)
+        for entry in entries(glances, by_host=by_host)[window]
+    ]
 
 
-def _row(glance: Glance, columns: int, names: int, shown: Sequence[_Column], selected: bool) -> Row:
+def _heading(host: str, glances: Sequence[Glance], columns: int) -> Row:
+    """A host above its servers: how many, and what they generate together."""
+    rate = generated(glances)
+    told: list[Row] = [
+        [Span(f" {host or 'no host'}", "accent bold")],
+        [Span(f"{len(glances)} server{'s' if len(glances) != 1 else ''}", "muted")],
+        [Span("Σ ", "muted"), Span(f"{units.rate(rate)} tok/s")] if rate is not None else [],
+    ]
+    row = join(told)
+    return fit([*row, Span(" " + "─" * max(0, columns - width(row) - 2), "line")], columns)
+
+
+def generated(glances: Sequence[Glance]) -> float | None:
+    """Tokens per second that the reachable ready servers generate now; ``None`` when none has told any."""
+    told = [g for g in glances if g.phase is Phase.READY and not g.unreachable and g.generate is not None]
+    return sum(g.generate or 0.0 for g in told if not g.stale) if told else None
+
+
+def _row(glance: Glance, columns: int, names: int, shown: Sequence[Column], selected: bool) -> Row:
     ink = INKS[glance.phase]
     head: Row = [
         Span("▌ " if selected else "  ", "accent"),
         Span(f"{GLYPHS[glance.phase]} ", f"{ink} bold"),
         cell(glance.name, names, "text bold" if selected else "text"),
         Span("  "),
-        cell(word(glance), _WORD, ink),
+        *_word(glance, ink),
         Span(" "),
     ]
     room = columns - width(head)
@@ -54,6 +102,14 @@ def _row(glance: Glance, columns: int, names: int, shown: Sequence[_Column], sel
     return [Span(s.text, s.ink + mark, f"select:{glance.name}") for s in row]
 
 
+def _word(glance: Glance, ink: str) -> Row:
+    """The state in one word, with a mark where something is to be warned of."""
+    if not glance.warnings or glance.phase not in (Phase.READY, Phase.STARTING, Phase.STOPPING):
+        return [cell(word(glance), _WORD, ink)]
+    text = clip(word(glance), _WORD - 2)
+    return [Span(text, ink), cell(" ⚠", _WORD - cell_len(text), "warn bold")]
+
+
 def word(glance: Glance) -> str:
     """The state in one word: the stage of a start-up, else the phase."""
     if glance.phase is Phase.STARTING and glance.stage not in (None, Stage.READY):
@@ -61,13 +117,14 @@ def word(glance: Glance) -> str:
     return str(glance.phase.value)
 
 
-def _body(glance: Glance, room: int, shown: Sequence[_Column]) -> Row:
+def _body(glance: Glance, room: int, shown: Sequence[Column]) -> Row:
     """What a server has to say beside its name and state: marks first, then what its phase calls for."""
     marks = _marks(glance)
     match glance.phase:
         case Phase.READY:
-            figures = join([[cell("", c.width)] if (part := c.draw(glance, c.width)) is None else part for c in shown])
-            return _with_marks(marks, figures, room)
+            if marks:
+                return fit(join([marks, figures(glance, shown)]), room)
+            return _warned(glance, shown, room)
         case Phase.STARTING:
             return join([marks, starting(glance, room - width(marks))])
         case Phase.FAILED:
@@ -89,9 +146,24 @@ def _reason(glance: Glance, room: int) -> Row:
     return [Span(clip(tail.strip(), room), "accent")]
 
 
-def _with_marks(marks: Row, figures: Row, room: int) -> Row:
-    """Marks stand before the figures and push the last ones out, cut at a column's edge by ``fit``."""
-    return fit(join([marks, figures]), room) if marks else figures
+def _warned(glance: Glance, shown: Sequence[Column], room: int) -> Row:
+    """The figures; a warning stands in place of the last ones that matter less, where it then has room."""
+    if not glance.warnings:
+        return figures(glance, shown)
+    kept = list(shown)
+    while kept and kept[-1].keep <= _GIVES_WAY:
+        kept.pop()
+    words = f"⚠ {brief(glance.warnings[0])}"
+    more = f" +{len(glance.warnings) - 1}" if len(glance.warnings) > 1 else ""
+    left = room - total(kept) - 2 - len(more)
+    if left < min(_WARNING_MIN, cell_len(words)):
+        return figures(glance, shown)
+    return join([figures(glance, kept), [Span(clip(words, left) + more, "warn")]])
+
+
+def brief(warning: str) -> str:
+    """A warning's first words, which say what it is."""
+    return re.split(r"[,:;] ", warning, maxsplit=1)[0]
 
 
 def _marks(glance: Glance) -> Row:
@@ -128,195 +200,3 @@ def _quiet(glance: Glance) -> str:
             return "  ".join(part for part in (when, how) if part)
         case _:
             return "its process is gone and nobody saw how it ended"
-
-
-def starting(glance: Glance, room: int) -> Row:
-    """A start-up: the stage's progress, how long it lasts, how long it took last time."""
-    age = stage_age(glance)
-    last = dict(glance.state.previous_stages).get(glance.stage.value) if glance.stage else None
-    times: list[Row] = [
-        [] if age is None else [Span(units.span(age), "text")],
-        [] if last is None else [Span(f"last time {units.span(last)}", "muted")],
-    ]
-    progress = _progress(glance, room - width(join(times)) - 2)
-    if not progress and room > 60 and glance.state.log.last_line:
-        line = glance.state.log.last_line
-        progress = [Span(line[: room - width(join(times)) - 2], "muted")]
-        return join([*times, progress])
-    return fit(join([progress, *times]), room)
-
-
-def _progress(glance: Glance, room: int) -> Row:
-    if glance.stage is Stage.HOST_CACHE and glance.host_pools:
-        return join([_pinned_done(glance), _pinned_last(glance, room)]) if room >= 44 else _pinned_last(glance, room)
-    progress = glance.state.log.progress
-    if progress and progress.total:
-        done = f"{progress.done} of {progress.total} {progress.what}"
-        return [
-            *meter.bar(progress.done / progress.total, min(12, max(4, room - len(done) - 1)), "start"),
-            Span(f" {done}"),
-        ]
-    return []
-
-
-def _pinned_done(glance: Glance) -> Row:
-    return join(
-        [[Span(f"{p.pool.kind} "), Span("✔", "ok"), Span(f" {units.gigabytes(p.of)}")] for p in pinning(glance)[:-1]]
-    )
-
-
-def _pinned_last(glance: Glance, room: int) -> Row:
-    last = pinning(glance)[-1]
-    kind = f"{last.pool.kind} "
-    if last.gb is None:
-        return [Span(f"{kind}{units.gigabytes(last.of)}")]
-    size = f" {last.gb:.0f} of {units.gigabytes(last.of)}"
-    ink = kind_ink(last.pool.kind)
-    return [Span(kind), *meter.bar(last.gb / last.of if last.of else 0, 10 if room > 34 else 5, ink), Span(size)]
-
-
-def kind_ink(kind: str) -> str:
-    """The ink of a kind of cache; KV and Mamba differ also by their label."""
-    return "mamba" if kind.lower().startswith("mamba") else "kv"
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A figure of ready servers. ``keep``: the higher, the longer it stays as the terminal narrows."""
-
-    key: str
-    width: int
-    keep: int
-    draw: Callable[[Glance, int], Row | None]
-    has: Callable[[Glance], bool]
-
-
-def _chosen(glances: Sequence[Glance], room: int) -> list[_Column]:
-    """The columns that some ready server can fill and that fit, the least important dropped first."""
-    ready = [g for g in glances if g.phase is Phase.READY]
-    wanted = [c for c in _COLUMNS if any(c.has(g) for g in ready)]
-    while wanted and _total(wanted) > room:
-        least = min(wanted, key=lambda c: c.keep)
-        wanted.remove(least)
-        if least.key in _SMALLER and any(least.has(g) for g in ready):
-            wanted.append(_SMALLER[least.key])
-            wanted.sort(key=lambda c: _ORDER.index(c.key))
-    spare = room - _total(wanted)
-    return [
-        _Column(c.key, min(_SPARK_MAX, c.width + spare), c.keep, c.draw, c.has) if c.key == "spark" else c
-        for c in wanted
-    ]
-
-
-def _total(columns: Sequence[_Column]) -> int:
-    return sum(c.width for c in columns) + 2 * max(0, len(columns) - 1)
-
-
-def _ink(glance: Glance) -> str:
-    """Figures that are not the present ones are quiet."""
-    return "muted" if glance.stale else "text"
-
-
-def _rate(glance: Glance, columns: int) -> Row | None:
-    if glance.sample is None:
-        return [cell("—", columns, "muted", right=True)]
-    if glance.generate is None or glance.stale:
-        return [cell("idle", columns, "muted", right=True)]
-    return [cell(units.rate(glance.generate), columns - 6, "text bold", right=True), Span(" tok/s", "muted")]
-
-
-def _spark(glance: Glance, columns: int) -> Row | None:
-    return meter.spark(rates(glance, columns), columns, "muted" if glance.stale else "ok")
-
-
-def rates(glance: Glance, seconds: int) -> list[float | None]:
-    """Tokens per second over the last ``seconds`` of the server's series, a value per second that has one."""
-    series = glance.state.log.series[-seconds:]
-    return [sample.generate if sample.generate is not None else 0.0 for sample in series]
-
-
-def _number(label: str, of: Callable[[Sample], int | None]) -> Callable[[Glance, int], Row | None]:
-    def draw(glance: Glance, columns: int) -> Row | None:
-        value = of(glance.sample) if glance.sample else None
-        if value is None:
-            return None
-        digits = columns - len(label) - 1
-        return [
-            Span(f"{label} ", "muted"),
-            cell(units.short(value) if value > 9999 else str(value), digits, _ink(glance), right=True),
-        ]
-
-    return draw
-
-
-def _usage(
-    label: str, ink: str, of: Callable[[Sample], float | None], blocks: int
-) -> Callable[[Glance, int], Row | None]:
-    def draw(glance: Glance, columns: int) -> Row | None:
-        value = of(glance.sample) if glance.sample else None
-        if value is None:
-            return None
-        meters = [*meter.bar(value, blocks, ink), Span(" ")] if blocks else []
-        high = "warn bold" if value >= 0.95 and not glance.stale else _ink(glance)
-        return [Span(f"{label} ", "muted"), *meters, cell(units.percent(value), 4, high, right=True)]
-
-    return draw
-
-
-def _accept(glance: Glance, columns: int) -> Row | None:
-    value = glance.sample.accept_len if glance.sample else None
-    return None if value is None else [Span("acc ", "muted"), cell(f"{value:.2f}", columns - 4, right=True)]
-
-
-def _uptime(glance: Glance, columns: int) -> Row | None:
-    up = glance.uptime
-    return None if up is None else [Span("up ", "muted"), cell(units.span(up), columns - 3)]
-
-
-def _host(glance: Glance, columns: int) -> Row | None:
-    info = glance.state.info
-    return [cell(f"{info.host}:{info.port}" if info.port else str(info.host), columns, "muted")] if info.host else None
-
-
-def _pools(glance: Glance, columns: int) -> Row | None:
-    return (
-        [Span("pinned ", "muted"), cell(units.gigabytes(glance.host_gb), columns - 7, right=True)]
-        if glance.host_gb
-        else None
-    )
-
-
-def _of(field: str) -> Callable[[Glance], bool]:
-    return lambda glance: glance.sample is not None and getattr(glance.sample, field) is not None
-
-
-_COLUMNS = (
-    _Column("rate", 12, 99, _rate, lambda g: True),
-    _Column("spark", _SPARK_MIN, 55, _spark, lambda g: bool(g.state.log.series)),
-    _Column("run", 7, 90, _number("run", lambda s: s.running), _of("running")),
-    _Column("queue", 9, 85, _number("queue", lambda s: s.queued), _of("queued")),
-    _Column("kv", 13, 60, _usage("KV", "kv", lambda s: s.kv, 5), _of("kv")),
-    _Column("mamba", 16, 58, _usage("Mamba", "mamba", lambda s: s.mamba, 5), _of("mamba")),
-    _Column("accept", 8, 50, _accept, _of("accept_len")),
-    _Column("uptime", 9, 45, _uptime, lambda g: g.uptime is not None),
-    _Column("pools", 16, 40, _pools, lambda g: g.host_gb > 0),
-    _Column("host", 20, 35, _host, lambda g: g.state.info.host is not None),
-)
-_SMALLER = {
-    "kv": _Column("kv-small", 7, 80, _usage("KV", "kv", lambda s: s.kv, 0), _of("kv")),
-    "mamba": _Column("mamba-small", 10, 75, _usage("Mamba", "mamba", lambda s: s.mamba, 0), _of("mamba")),
-}
-_ORDER = (
-    "rate",
-    "spark",
-    "run",
-    "queue",
-    "kv",
-    "kv-small",
-    "mamba",
-    "mamba-small",
-    "accept",
-    "uptime",
-    "pools",
-    "host",
-)

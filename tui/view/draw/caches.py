@@ -2,77 +2,155 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tui.fleet.api import HostState
-from tui.sglang import verdict
-from tui.sglang.model import Phase, Pool
-from tui.view.draw import meter, units
-from tui.view.draw.board import kind_ink
-from tui.view.draw.row import Row, Span, cell, fit, flow, width
-from tui.view.glance import BYTES_PER_GB, Glance
+from tui.sglang import memory, verdict
+from tui.sglang.limits import running_limit
+from tui.sglang.model import FailureKind, Phase, Pool
+from tui.view.draw import hostmemory, meter, units
+from tui.view.draw.row import Row, Span, cell, fit, flow
+from tui.view.draw.starting import kind_ink
+from tui.view.glance import Glance, pinning
 
 _KIND = 8  # columns of a kind's name
-_LABEL = 8
-
-
-@dataclass(frozen=True, slots=True)
-class HostMemory:
-    """What a host's memory has to bear, in decimal GB; ``planned`` is what the flags of this server ask for."""
-
-    planned: float | None
-    allocated: float
-    held: float | None
-    available: float | None
-    total: float | None
+_PLACE = 7
+_STATE = 11  # columns that say what has become of a pool
 
 
 def caches(glance: Glance, host: HostState | None, columns: int, rows: int) -> list[Row]:
-    """At most ``rows`` rows. Sizes are as SGLang prints them: device GiB, host GB, per rank."""
-    kinds = _kinds(glance)
-    out: list[Row] = []
-    if kinds:
-        out.append(_heading(columns))
-        out += [_kind_row(glance, kind, columns) for kind in kinds]
-    else:
-        out.append([Span(_no_pools(glance), "muted")])
-    out += _memory(glance, host, columns)
-    out += flow(_limits(glance), columns)
-    return out[:rows]
+    """At most ``rows`` rows. Sizes are as SGLang prints them: device GiB, host GB, per rank.
+
+    Where all does not fit: a row per kind instead of one per pool, and host memory in words instead of bars.
+    """
+    limits = flow(_limits(glance), columns, indent=2)
+    for table, told in (
+        (_pools(glance, columns), hostmemory.bars(glance, host, columns)),
+        (_pools(glance, columns), hostmemory.words(glance, host, columns)),
+        (_kinds(glance, columns), hostmemory.words(glance, host, columns)),
+    ):
+        if len(table) + len(told) + len(limits) <= rows:
+            return [*table, *told, *limits]
+    table = _kinds(glance, columns)[1:] or table  # without its heading
+    return [*table, *told, *limits][:rows]
 
 
-def _no_pools(glance: Glance) -> str:
-    return "no cache allocated yet" if glance.phase is Phase.STARTING else "its log tells of no cache"
+def _no_pools(glance: Glance) -> list[Row]:
+    starts = glance.phase is Phase.STARTING
+    return [[Span("no cache allocated yet" if starts else "its log tells of no cache", "muted")]]
 
 
-def _kinds(glance: Glance) -> list[str]:
-    return sorted(dict.fromkeys(p.kind for p in glance.state.log.pools), key=lambda kind: kind != "KV")
+# a row per pool
 
 
-def _heading(columns: int) -> Row:
-    device, host, rest = _widths(columns)
-    cells = (("", _KIND), ("device", device), ("host", host), ("tokens / slots", rest))
-    return fit([cell(text, size, "muted") for text, size in cells], columns)
+def _pools(glance: Glance, columns: int) -> list[Row]:
+    """Each pool: what it takes per rank and in all, what it holds, and how far it has come or is in use."""
+    pools = _by_kind(glance)
+    planned = _planned(glance)
+    if not pools and not planned:
+        return _no_pools(glance)
+    sizes = _sizes(columns, any(p.ranks > 1 for p in pools))
+    heads = ("", "", "per rank", "in all", "holds", "state")
+    out = [fit([cell(text, size, "muted") for text, size in zip(heads, sizes, strict=True)], columns)]
+    before = ""
+    for pool in pools:
+        out.append(_pool_row(glance, pool, sizes, before, columns))
+        before = pool.kind
+    return [*out, *(_planned_row(kind, gb, ranks, sizes, columns) for kind, gb, ranks in planned)]
 
 
-def _widths(columns: int) -> tuple[int, int, int]:
-    """Columns of the device, host and count cells; the count goes first as it gets narrow."""
-    device, host = (22, 20) if columns >= 76 else (17, 12) if columns >= 46 else (13, 12)
-    rest = columns - _KIND - device - host
-    return device, host, rest if rest >= 14 else 0
+def _sizes(columns: int, ranks: bool) -> tuple[int, ...]:
+    """Columns of kind, place, size per rank, in all, count, state: what matters less goes first."""
+    whole = 12 if ranks else 0
+    choices = ((19, whole, 21), (17, whole, 10), (15, whole, 0), (15, 0, 0), (11, 0, 0))
+    state = [columns - _KIND - _PLACE - sum(choice) for choice in choices]
+    best = next((n for n, left in enumerate(state) if left >= _STATE), len(choices) - 1)
+    return (_KIND, _PLACE, *choices[best], max(0, state[best]))
 
 
-def _kind_row(glance: Glance, kind: str, columns: int) -> Row:
-    device = [p for p in glance.state.log.pools if p.kind == kind and p.place == "device"]
-    host = [p for p in glance.state.log.pools if p.kind == kind and p.place == "host"]
-    wide_device, wide_host, rest = _widths(columns)
-    row: Row = [
-        cell(kind, _KIND, f"{kind_ink(kind)} bold"),
-        cell(" + ".join(_size(p, wide_device - 1) for p in device) or "—", wide_device),
-        cell(" + ".join(_size(p, wide_host - 1) for p in host) or "—", wide_host),
-        cell(_numbers(device, host, rest), rest),
-    ]
-    return fit(row, columns)
+def _pool_row(glance: Glance, pool: Pool, sizes: tuple[int, ...], before: str, columns: int) -> Row:
+    kind, place, each, whole, count, state = sizes
+    ink = kind_ink(pool.kind)
+    total = f"{units.gigabytes(pool.gb * pool.ranks, pool.unit)}" if pool.ranks > 1 else ""
+    return fit(
+        [
+            cell("" if pool.kind == before else pool.kind, kind, f"{ink} bold"),
+            cell(pool.place, place, "muted"),
+            cell(_size(pool, each - 1), each),
+            cell(total, whole),
+            cell(_count(pool, count - 1), count, "muted"),
+            *_state(glance, pool, state),
+        ],
+        columns,
+    )
+
+
+def _planned_row(kind: str, gb: float | None, ranks: int, sizes: tuple[int, ...], columns: int) -> Row:
+    """A host pool that the flags ask for and that the log does not tell of yet."""
+    size = "by ratio" if gb is None else f"{units.gigabytes(gb)}{f' ×{ranks}' if ranks > 1 else ''}"
+    whole = f"{units.gigabytes(gb * ranks)}" if gb is not None and ranks > 1 else ""
+    cells = (cell(clip_kind(kind), sizes[0], f"{kind_ink(kind)} bold"), cell("host", sizes[1], "muted"))
+    rest = (cell(size, sizes[2], "muted"), cell(whole, sizes[3], "muted"), cell("", sizes[4]))
+    return fit([*cells, *rest, Span("planned", "muted")], columns)
+
+
+def clip_kind(kind: str) -> str:
+    """A kind's name in the columns that it has: ``KV + Mamba`` as ``KV+Mamba``."""
+    return kind.replace(" ", "") if len(kind) >= _KIND else kind
+
+
+def _planned(glance: Glance) -> list[tuple[str, float | None, int]]:
+    """(kind, decimal GB per rank, ranks) of the host pools to come: only while the server starts."""
+    if glance.phase is not Phase.STARTING or glance.host_pools:
+        return []
+    hybrid = True if any(p.kind == "Mamba" for p in glance.state.log.pools) else None
+    plan = memory.plan(glance.state.log.args, verdict.version(glance.state), hybrid)
+    return [(pool.kind, pool.gb, plan.ranks) for pool in plan.pools] if plan.enabled else []
+
+
+def _state(glance: Glance, pool: Pool, room: int) -> Row:
+    """What has become of a pool: planned, growing, allocated, in use, refused, freed."""
+    if glance.state.alive is False or glance.phase in (Phase.FAILED, Phase.STOPPED, Phase.LOST):
+        host = glance.host_pools
+        refused = glance.failure is not None and glance.failure.kind is FailureKind.OOM_HOST_HICACHE
+        if refused and host and pool is host[-1]:
+            return [Span("✖ refused", "bad bold")]
+        return [Span("freed", "muted")]
+    if pool.place == "host":
+        return _growing(glance, pool, room)
+    usage = _usage(glance, pool)
+    if usage is None:
+        return [Span("allocated", "ok")]
+    percent = f" {units.percent(usage)} used"
+    blocks = min(8, room - len(percent))
+    bar = meter.bar(usage, blocks, kind_ink(pool.kind)) if blocks >= 3 else []
+    return [*bar, Span(percent if bar else percent.strip(), "muted" if glance.stale else "text")]
+
+
+def _growing(glance: Glance, pool: Pool, room: int) -> Row:
+    """A host pool: allocated, or how much of it is."""
+    here = next((p for p in pinning(glance) if p.pool is pool), None)
+    if here is None or here.gb is None:
+        return [Span("being allocated", "start")]
+    if here.gb >= here.of * 0.995:
+        return [Span("✔ allocated", "ok")]
+    text = f"{here.gb:.0f} of {here.of:.0f} GB"
+    blocks = min(8, room - len(text) - 1)
+    if blocks < 3:
+        return [Span(text, "start")]
+    return [*meter.bar(here.gb / here.of, blocks, "start"), Span(f" {text}", "start")]
+
+
+def _usage(glance: Glance, pool: Pool) -> float | None:
+    sample = glance.sample
+    if sample is None or glance.phase is not Phase.READY:
+        return None
+    return {"KV": sample.kv, "Mamba": sample.mamba, "SWA": sample.swa}.get(pool.kind)
+
+
+def _by_kind(glance: Glance) -> list[Pool]:
+    """KV first; of each kind device pools before host pools."""
+    names = list(dict.fromkeys(p.kind for p in glance.state.log.pools))
+    names.sort(key=lambda kind: kind != "KV")
+    return sorted(glance.state.log.pools, key=lambda p: (names.index(p.kind), p.place != "device"))
 
 
 def _size(pool: Pool, room: int) -> str:
@@ -80,71 +158,64 @@ def _size(pool: Pool, room: int) -> str:
     ranks = f" ×{pool.ranks}" if pool.ranks > 1 else ""
     parts = " + ".join(f"{v:.2f}" for v in pool.parts.values())
     by_parts = f"{parts} {pool.unit}{ranks}"
-    return (
-        by_parts if len(pool.parts) > 1 and len(by_parts) <= room else f"{units.gigabytes(pool.gb, pool.unit)}{ranks}"
-    )
+    if len(pool.parts) > 1 and len(by_parts) <= room:
+        return by_parts
+    return f"{units.gigabytes(pool.gb, pool.unit)}{ranks}"
 
 
-def _numbers(device: list[Pool], host: list[Pool], room: int) -> str:
-    """Tokens or slots on the device, then on the host, and the host pool's layout where there is room."""
+def _count(pool: Pool, room: int) -> str:
+    """Tokens or slots, and the layout where there is room."""
+    number = pool.tokens if pool.tokens is not None else pool.slots
+    if number is None:
+        return (pool.layout or "") if len(pool.layout or "") <= room else ""
+    named = f"{units.count(number)} {'tokens' if pool.tokens is not None else 'slots'}"
+    for text in (f"{named} {pool.layout}" if pool.layout else named, named, units.count(number), units.short(number)):
+        if len(text) <= room:
+            return text
+    return ""
+
+
+# a row per kind
+
+
+def _kinds(glance: Glance, columns: int) -> list[Row]:
+    """Device beside host, where there is no room for a row each."""
+    pools = _by_kind(glance)
+    if not pools:
+        return _pools(glance, columns)
+    widths = (22, 20) if columns >= 76 else (17, 12) if columns >= 46 else (13, 12)
+    rest = columns - _KIND - sum(widths)
+    heading = [cell("", _KIND), cell("device", widths[0], "muted"), cell("host", widths[1], "muted")]
+    out = [fit([*heading, cell("tokens / slots", rest, "muted")] if rest >= 14 else heading, columns)]
+    for kind in dict.fromkeys(p.kind for p in pools):
+        device = [p for p in pools if p.kind == kind and p.place == "device"]
+        host = [p for p in pools if p.kind == kind and p.place == "host"]
+        row = [cell(kind, _KIND, f"{kind_ink(kind)} bold")]
+        for of, size in zip((device, host), widths, strict=True):
+            row.append(cell(" + ".join(_size(p, size - 1) for p in of) or "—", size))
+        out.append(fit([*row, cell(_numbers(device, host), rest)] if rest >= 14 else row, columns))
+    return out
+
+
+def _numbers(device: list[Pool], host: list[Pool]) -> str:
+    """Tokens or slots on the device, then on the host."""
     told = []
     for pools in (device, host):
         number = next((n for p in pools if (n := p.tokens if p.tokens is not None else p.slots) is not None), None)
         told.append(None if number is None else units.count(number))
-    text = " / ".join(t for t in told if t is not None)
-    layout = next((p.layout for p in host if p.layout), "")
-    return f"{text}  {layout}".strip() if len(text) + len(layout) + 2 <= room else text
-
-
-def host_memory(glance: Glance, host: HostState | None) -> HostMemory:
-    """Planned, allocated, held and free host memory of a server, from its flags, log, processes and host."""
-    memory = glance.state.memory
-    total = host.memory_total if host and host.memory_total else memory.total if memory else None
-    free = host.memory_available if host and host.memory_available is not None else memory.available if memory else None
-    return HostMemory(
-        planned=verdict.planned_host_gb(glance.state),
-        allocated=glance.host_gb,
-        held=memory.pinned / BYTES_PER_GB if memory and glance.state.alive is not False else None,
-        available=None if free is None else free / BYTES_PER_GB,
-        total=None if total is None else total / BYTES_PER_GB,
-    )
-
-
-def _memory(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
-    """Host memory: planned, asked for by the log's pools, held by the processes; and what the host has free."""
-    memory = host_memory(glance, host)
-    told = (("planned", memory.planned), ("pools", memory.allocated), ("held", memory.held))
-    parts = [[Span(f"{name} ", "muted"), Span(f"{gb:.1f}", "text bold")] for name, gb in told if gb]
-    if not parts and memory.available is None:
-        return []
-    if parts:
-        parts = [[cell("host GB", _LABEL, "muted"), *parts[0]], *parts[1:]]
-    out = flow(parts, columns, indent=_LABEL)
-    if memory.total and memory.available is not None:
-        out += _free(glance, memory, memory.available, memory.total, columns)
-    return out
-
-
-def _free(glance: Glance, memory: HostMemory, free: float, total: float, columns: int) -> list[Row]:
-    """The host: a bar of what is used, what is free, and whether what is still planned fits into that."""
-    needs = (memory.planned or 0.0) - (memory.held or 0.0)
-    short = glance.phase is not Phase.READY and needs > free
-    text: Row = [
-        Span(f"{free:.1f}", "bad bold" if short else "text bold"),
-        Span(f" of {total:.0f} GB free", "muted"),
-    ]
-    more: Row = [Span(f"{needs:.1f} more wanted", "bad")] if short else []
-    label = cell(glance.state.info.host or "host", _LABEL - 1, "muted")
-    blocks = min(12, columns - _LABEL - width(text) - 1 - (width(more) + 2 if more else 0))
-    meters = [*meter.bar(1 - free / total, blocks, "accent"), Span(" ")] if blocks >= 4 else []
-    return flow([[label, Span(" "), *meters, *text], more], columns, indent=_LABEL)
+    return " / ".join(t for t in told if t is not None)
 
 
 def _limits(glance: Glance) -> list[Row]:
     facts = verdict.model_facts(glance.state)
+    why = running_limit(glance.state)
     told = (
-        ("max tokens", facts.max_total_num_tokens),
-        ("max running", facts.max_running_requests),
-        ("context", facts.context_len),
+        ("max running", facts.max_running_requests, f" ({why})" if why else ""),
+        ("max tokens", facts.max_total_num_tokens, ""),
+        ("context", facts.context_len, ""),
     )
-    return [[Span(f"{name} ", "muted"), Span(units.count(n), "text bold")] for name, n in told if n is not None]
+    return [
+        [Span(f"{name} ", "muted"), Span(units.count(n), "text bold"), Span(more, "muted")]
+        for name, n, more in told
+        if n is not None
+    ]

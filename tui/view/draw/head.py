@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from tui.fleet.api import HostState
 from tui.sglang.model import Phase
 from tui.view.draw import units
-from tui.view.draw.board import INKS
+from tui.view.draw.board import INKS, generated
 from tui.view.draw.row import Row, Span, fit, join, spread, width
 from tui.view.glance import GLYPHS, Glance
 
@@ -46,14 +46,22 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
     )
     phases = [[Span(f"{GLYPHS[p]} {counts[p]} {p.value}", INKS[p])] for p in _TELL if counts[p]]
     short = [[Span(f"{GLYPHS[p]} {counts[p]}", INKS[p])] for p in _TELL if counts[p]]
+    for count, name in (
+        (sum(g.unreachable for g in glances), "unreachable"),
+        (sum(g.stalled for g in glances), "stalled"),
+    ):
+        if count:
+            phases.append([Span(f"⚠ {count} {name}", "warn")])
+            short.append([Span(f"⚠ {count}", "warn")])
     clock: Row = [Span(time.strftime("%H:%M:%S", time.localtime(now)), "muted"), Span(" ")]
-    speed = fleet_rate(glances)
+    speed = generated(glances)
     totals = _totals(speed) if speed is not None else []
     sigma = [Span("Σ ", "muted"), Span(f"{units.rate(speed)} tok/s", "text bold")] if speed is not None else []
     choices = (
         (join([left, [Span(number, "muted")] if number else [], *phases]), join([totals, clock], "   ")),
         (join([left, *phases]), join([totals, clock], "   ")),
-        (join([left, *phases]), join([sigma, clock], "   ")),
+        (join([left, *short]), join([totals, clock], "   ")),
+        (join([left, *short]), totals),
         (join([left, *short]), join([sigma, clock], "   ")),
         (join([left, *short]), sigma),
     )
@@ -61,12 +69,6 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
         if width(one) + width(other) + 3 <= columns:
             return spread(one, other, columns)
     return fit(join([left, *short]), columns)
-
-
-def fleet_rate(glances: Sequence[Glance]) -> float | None:
-    """Tokens per second that the reachable ready servers generate now; ``None`` when none has told any."""
-    told = [g for g in glances if g.phase is Phase.READY and not g.unreachable and g.generate is not None]
-    return sum(g.generate or 0.0 for g in told if not g.stale) if told else None
 
 
 def _totals(speed: float) -> Row:

@@ -22,9 +22,9 @@ def timeline(glance: Glance, columns: int, rows: int) -> list[Row]:
     if not spans:
         return troubles or [[Span(_nothing(glance), "muted")]]
     room = max(0, rows - len(troubles) - 1)
-    hidden = max(0, len(spans) - room)
     bars = _bars(glance, columns)
-    return [*troubles, *bars[hidden:], _total(glance, columns)][:rows]
+    first = max(0, min(len(spans) - 1, len(bars) - room)) if len(spans) >= room else 0
+    return [*troubles, *bars[first:][:room], _total(glance, columns)][:rows]
 
 
 def _nothing(glance: Glance) -> str:
@@ -34,24 +34,57 @@ def _nothing(glance: Glance) -> str:
 
 
 def _bars(glance: Glance, columns: int) -> list[Row]:
+    """A row per stage; of a start-up also those that the last one had beyond the present."""
     last = dict(glance.state.previous_stages)
     spans = [s for s in glance.stages if s.stage is not Stage.READY]
     took = [s.seconds if s.seconds is not None else _lasting(glance, s is spans[-1]) for s in spans]
-    longest = max([*(t for t in took if t), *(last.get(s.stage.value, 0.0) for s in spans), 0.1])
+    longest = max([*(t for t in took if t), *last.values(), 0.1])
     with_last = bool(last) and columns >= 40
     room = columns - _NAME - 2 - _TIME - 2 - (_TIME + 7 if with_last else 0)
     out: list[Row] = []
     for span, seconds in zip(spans, took, strict=True):
         going = span.seconds is None and span is spans[-1] and glance.phase is Phase.STARTING
-        row: Row = [cell(STAGE_NAMES[span.stage], _NAME, "start bold" if going else "text"), Span("  ")]
-        row += _stretch(seconds or 0.0, longest, room, "start" if going else "done")
+        stuck = going and glance.stalled
+        ink = "warn" if stuck else "start" if going else "done"
+        before = last.get(span.stage.value)
+        row: Row = [cell(STAGE_NAMES[span.stage], _NAME, f"{ink} bold" if going else "text"), Span("  ")]
+        row += _stretch(seconds or 0.0, before, longest, room, ink)
         text = "?" if seconds is None else units.span(seconds)
-        row += [Span(" "), cell(text, _TIME, right=True), Span("…" if going else " ", "start")]
-        if with_last:
-            before = last.get(span.stage.value)
-            row.append(cell("" if before is None else f"last {units.span(before)}", _TIME + 6, "muted", right=True))
-        out.append(fit(row, columns))
+        row += [Span(" "), cell(text, _TIME, right=True), Span("⚠" if stuck else "…" if going else " ", ink)]
+        out.append(fit([*row, *_before(before, with_last)], columns))
+    for stage, before in _to_come(glance):
+        row = [cell(STAGE_NAMES[stage], _NAME, "muted"), Span("  "), *_stretch(0.0, before, longest, room, "done")]
+        out.append(fit([*row, cell("", _TIME + 2), *_before(before, with_last)], columns))
     return out
+
+
+def _before(seconds: float | None, wanted: bool) -> Row:
+    """What the stage took the last time."""
+    return (
+        [cell("" if seconds is None else f"last {units.span(seconds)}", _TIME + 6, "muted", right=True)]
+        if wanted
+        else []
+    )
+
+
+def _to_come(glance: Glance) -> list[tuple[Stage, float]]:
+    """The stages of the last start that this one has not reached, with their seconds then."""
+    if glance.phase is not Phase.STARTING or not glance.stages:
+        return []
+    had = {span.stage.value for span in glance.stages}
+    names = [name for name, _ in glance.state.previous_stages]
+    here = max((n for n, name in enumerate(names) if name in had), default=-1)
+    rest = glance.state.previous_stages[here + 1 :]
+    return [(Stage(name), seconds) for name, seconds in rest if name in set(Stage) and name != Stage.READY]
+
+
+def _left(glance: Glance) -> float | None:
+    """Seconds until ready, if the rest takes as long as the last time; ``None`` where that is not known."""
+    last = dict(glance.state.previous_stages)
+    if glance.phase is not Phase.STARTING or glance.stage is None or glance.stage.value not in last:
+        return None
+    here = last[glance.stage.value] - (stage_age(glance) or 0.0)
+    return max(0.0, here) + sum(seconds for _, seconds in _to_come(glance))
 
 
 def _lasting(glance: Glance, newest: bool) -> float | None:
@@ -86,29 +119,32 @@ def _whole(glance: Glance) -> float:
     return sum(told) + ((_lasting(glance, True) or 0.0) if open_last else 0.0)
 
 
-def _stretch(seconds: float, longest: float, room: int, ink: str) -> Row:
-    """A bar without a trough, as long as its share of the longest."""
+def _stretch(seconds: float, before: float | None, longest: float, room: int, ink: str) -> Row:
+    """A heavy bar for this run, as long as its share of the longest; a thin one goes on to where the last run's ended,
+    or a notch marks it."""
     if room <= 0:
         return []
     length = max(1, round(seconds / longest * room)) if seconds > 0 else 0
-    return [cell("━" * length, room, ink)]
+    then = max(1, round(before / longest * room)) if before else 0
+    if then >= length:
+        return [Span("━" * length, ink), cell("─" * (then - length), room - length, "muted")]
+    notch = [Span("┿", "text"), Span("━" * (length - then - 1), ink)] if then and length - then > 1 else []
+    bar: Row = [Span("━" * then, ink), *notch] if notch else [Span("━" * length, ink)]
+    return [*bar, cell("", room - length)]
 
 
 def _total(glance: Glance, columns: int) -> Row:
     state = glance.state
     parts: list[Row] = [[cell("total", _NAME, "muted"), Span(f"  {units.span(_whole(glance))}")]]
-    if state.previous_stages:
+    left = _left(glance)
+    if left is not None:
+        parts.append([Span(f"~{units.span(left)} to go", "muted")])
+    elif state.previous_stages:
         parts.append([Span(f"last run {units.span(sum(s for _, s in state.previous_stages))}", "muted")])
     if glance.phase is Phase.STARTING and state.run:
-        left = state.run.started + state.info.ready_timeout - glance.now
-        parts.append(
-            [
-                Span(
-                    f"deadline in {units.span(left)}" if left > 0 else "deadline passed",
-                    "muted" if left > 0 else "warn",
-                )
-            ]
-        )
+        due = state.run.started + state.info.ready_timeout - glance.now
+        words = f"deadline in {units.span(due)}" if due > 0 else "deadline passed"
+        parts.append([Span(words, "muted" if due > 0 else "warn")])
     return flow(parts, columns, gap="   ")[0]
 
 
@@ -151,7 +187,7 @@ def _marks(glance: Glance, columns: int) -> list[Row]:
         )
     if state.log.missing_ranks and glance.phase is Phase.STARTING:
         out += _paragraph(f"waiting for {', '.join(state.log.missing_ranks)}", columns, "warn", "⧖ ")
-    for warning in state.warnings:
+    for warning in dict.fromkeys((*glance.warnings, *state.log.warnings)):
         out += _paragraph(warning, columns, "warn", "⚠ ")
     if state.info.stranger and state.run:
         out += _paragraph(f"found running: pid {state.run.pid} of {state.info.stranger.owner}", columns, "muted", "· ")
