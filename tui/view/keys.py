@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
 
-from textual.keys import Keys
+from textual.binding import Binding
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
 from tui.view.actions import ACTS, FIXED, Act
 from tui.view.log.pane import LogPane
@@ -22,7 +24,19 @@ def key_error(key: str) -> str:
     *modifiers, last = key.split("+")
     plain = len(last) == 1 and last.isalnum() and bool(modifiers)
     known = all(word in ("ctrl", "alt", "shift") for word in modifiers) and (plain or last in _NAMED)
-    return "" if known or key in _NAMED else f"{key!r} is no key; write t, T, ctrl+t, f5 or space"
+    return (
+        ""
+        if known or key in _NAMED or _names_a_character(key)
+        else f"{key!r} is no key; write t, T, ctrl+t, f5 or space"
+    )
+
+
+def _names_a_character(key: str) -> bool:
+    """``comma``, ``exclamation_mark``: as Unicode calls it."""
+    try:
+        return full_name(unicodedata.lookup(key.replace("_", " "))) == key
+    except (KeyError, ValueError):
+        return key in KEY_NAME_REPLACEMENTS.values()
 
 
 def key_errors(keys: Mapping[str, str]) -> dict[str, str]:
@@ -43,8 +57,8 @@ def key_errors(keys: Mapping[str, str]) -> dict[str, str]:
 
 def full_name(key: str) -> str:
     """A character's key as Textual calls it: ``?`` → ``question_mark``."""
-    from textual.binding import Binding
-
+    if key == ",":  # Textual takes it for what parts several keys
+        return "comma"
     return next(iter(Binding.make_bindings([(key, "", "")]))).key
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.markup import escape
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
+from tui.report.clean import clean
 from tui.view.draw import units
 from tui.view.draw.row import clip
 from tui.view.glance import Glance
@@ -50,8 +52,8 @@ class Confirm(ModalScreen[bool]):
 
     def compose(self) -> ComposeResult:
         with Container(classes="dialog question") as dialog:
-            dialog.border_title = self._title
-            yield Static(self._text, markup=False, classes="text")
+            dialog.border_title = escape(clean(self._title))
+            yield Static(clean(self._text), markup=False, classes="text")
             with Container(classes="buttons"):
                 yield Button(self._no, id="no")
                 yield Button(f"{self._yes} (y)", id="yes")
@@ -67,19 +69,22 @@ class Confirm(ModalScreen[bool]):
 
 
 class TypeName(ModalScreen[bool]):
-    """Says yes only when ``name`` was typed and entered: for what somebody else may need."""
+    """Says yes only when ``name``, or a number of servers, was typed and entered: for what somebody may need."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(False)", "no")]
 
     def __init__(self, title: str, text: str, name: str) -> None:
         super().__init__()
         self._title, self._text, self._wanted = title, text, name
+        self._it = "them" if name.isdigit() else "it"
 
     def compose(self) -> ComposeResult:
         with Container(classes="dialog question") as dialog:
-            dialog.border_title = self._title
-            yield Static(self._text, markup=False, classes="text")
-            yield Static(f"Type {self._wanted} and Enter to end it; Esc leaves it.", markup=False, classes="text")
+            dialog.border_title = escape(clean(self._title))
+            yield Static(clean(self._text), markup=False, classes="text")
+            yield Static(
+                f"Type {self._wanted} and Enter to end {self._it}; Esc leaves {self._it}.", markup=False, classes="text"
+            )
             yield Input(id="name")
 
     def on_mount(self) -> None:
@@ -91,4 +96,4 @@ class TypeName(ModalScreen[bool]):
             self.dismiss(True)
         else:
             event.input.value = ""
-            event.input.placeholder = "that is not its name"
+            event.input.placeholder = "that is not what stands above"

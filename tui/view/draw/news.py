@@ -1,0 +1,31 @@
+"""The line of the newest alert. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tui.view.alerts import Alert, Kind, line
+from tui.view.draw import units
+from tui.view.draw.row import Row, Span, spread
+
+GLYPHS = {
+    Kind.READY: ("●", "ok"),
+    Kind.FAILED: ("✖", "bad"),
+    Kind.STALLED: ("⚠", "warn"),
+    Kind.UNREACHABLE: ("⚠", "warn"),
+    Kind.COLLAPSED: ("▼", "warn"),
+}
+"""A shape and an ink for each kind, so that none is told by its colour alone."""
+LASTS = {kind: 60.0 if kind.good else 600.0 for kind in Kind}  # seconds on the screen
+
+
+def news(alerts: Sequence[Alert], now: float, columns: int, key: str = "A") -> list[Row]:
+    """One row for the newest alert that is not too old, with its age and how many stand behind it; else none."""
+    fresh = [alert for alert in alerts if now - alert.at <= LASTS[alert.kind]]
+    if not fresh:
+        return []
+    newest = fresh[-1]
+    glyph, ink = GLYPHS[newest.kind]
+    more = f"{len(fresh) - 1} more ({key})  " if len(fresh) > 1 else ""
+    right = [Span(f"{more}{units.span(now - newest.at)} ago ", "muted", "alerts")]
+    return [spread([Span(f" {glyph} {line(newest)}", f"{ink} bold", "alerts")], right, columns)]
