@@ -10,6 +10,7 @@ from textual.widgets import Input
 
 from tui.fleet.api import WRONG_PASSPHRASE, Answer, HostState, Outcome, Question
 from tui.view.doing.dashboard import Dashboard
+from tui.view.doing.saying import Saying
 
 
 class Questions:
@@ -44,7 +45,7 @@ class Questions:
         self._asked.discard(question)
 
 
-class QuestionActions(Dashboard):
+class QuestionActions(Saying, Dashboard):
     """Asks while nothing else is asked and nothing is typed."""
 
     @cached_property
