@@ -16,12 +16,16 @@ from textual.widgets import Input
 from tui.fleet.api import Source
 from tui.sglang.model import Phase
 from tui.view import actions, keys, layout, paint
-from tui.view.doing.servers import ServerActions
+from tui.view.alerts import Alerts
+from tui.view.doing.alerts import AlertActions
+from tui.view.doing.forms import FormActions
 from tui.view.doing.views import ViewActions
 from tui.view.draw.order import Listing
 from tui.view.glance import Glance, glance
+from tui.view.log.earlier import EarlierLog
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
+from tui.view.news import News
 from tui.view.only import Only
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
 from tui.view.pending import Pending
@@ -42,7 +46,7 @@ def _commands() -> type[Provider]:
     return Commands
 
 
-class HcsApp(ServerActions, ViewActions):
+class HcsApp(FormActions, AlertActions, ViewActions):
     """``on_ready`` is called once after the first paint: what is heavy starts there.
 
     ``frozen`` draws once and starts no timers, for snapshots.
@@ -74,6 +78,8 @@ class HcsApp(ServerActions, ViewActions):
         self._seen: tuple[int, int] | None = None
         self._error = ""
         self.pending = Pending()
+        self.alerts = Alerts()
+        self.earlier: dict[str, EarlierLog] = {}
         self.listing = Listing()
         self._watchdog = Watchdog()
         for own in THEMES:
@@ -88,6 +94,7 @@ class HcsApp(ServerActions, ViewActions):
     def compose(self) -> ComposeResult:
         yield Header(id="header")
         yield Troubles(id="troubles")
+        yield News(id="news")
         with Container(id="main"):
             yield Panel(Board(id="board"), Only(id="only"), title="SERVERS", id="board-panel")
             with Container(id="detail"):
@@ -110,6 +117,7 @@ class HcsApp(ServerActions, ViewActions):
     def open(self, source: Source) -> None:
         """Look at another source from now on, as read-only as the first."""
         self.source = source
+        self.alerts = Alerts()  # what it shows first is no news
         self._seen = None
         self.look()
 
@@ -128,6 +136,7 @@ class HcsApp(ServerActions, ViewActions):
             if self._frame % _EVERY == 0:
                 self.look()
                 self.tell_outcomes()
+                self.watch_alerts()
                 if self._watchdog.gone():
                     self.exit()
         except NoMatches:
@@ -174,7 +183,7 @@ class HcsApp(ServerActions, ViewActions):
 
     @property
     def _scene(self) -> paint.Scene:
-        return paint.Scene(self.source, self.glances, self.selected, self._error, self.listed, self.order)
+        return paint.Scene(self.source, self.glances, self.selected, self._error, self.listed, self.order, self.earlier)
 
     @property
     def is_mounted_fully(self) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from rich.markup import escape
 from textual.screen import Screen
@@ -12,6 +12,7 @@ from tui.fleet.api import Source
 from tui.view.draw import units
 from tui.view.draw.order import Order
 from tui.view.glance import Glance
+from tui.view.log.earlier import EarlierLog
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
@@ -29,6 +30,7 @@ class Scene:
     error: str
     listed: Sequence[Glance]
     order: Order
+    earlier: Mapping[str, EarlierLog] = field(default_factory=dict)  # shown instead of the current run's log
 
     @property
     def chosen(self) -> Glance | None:
@@ -111,11 +113,14 @@ def _log(screen: Screen[object], scene: Scene) -> None:
     pane = screen.query_one(LogPane)
     stranger = scene.chosen.state.info.stranger if scene.chosen else None
     pane.without = f"what it prints {stranger.output}" if stranger and stranger.output else ""
-    pane.show(scene.selected, scene.source.log_path(scene.selected) if scene.selected else None)
+    path = scene.source.log_path(scene.selected) if scene.selected else None
+    earlier = scene.earlier.get(scene.selected or "")
+    pane.show(scene.selected, earlier.path if earlier else path)
     panel = _panel(pane)
     lines = scene.chosen.state.log.lines if scene.chosen else 0
-    panel.border_title = _titled(scene.selected, "log")
-    panel.border_subtitle = escape(f"{pane.status()} · {units.count(lines)} lines")
+    which = f"log of run {escape(earlier.run)} · Esc: the present one" if earlier else "log"
+    panel.border_title = _titled(scene.selected, which)
+    panel.border_subtitle = escape(pane.status() if earlier else f"{pane.status()} · {units.count(lines)} lines")
 
 
 def _wall(screen: Screen[object], scene: Scene) -> None:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from textual.app import App
 
 from tui.fleet.api import Source
+from tui.view.actions import Act
 from tui.view.draw.board import entries
 from tui.view.draw.order import Listing, Order
 from tui.view.glance import Glance
+from tui.view.log.earlier import EarlierLog
 from tui.view.pending import Pending
+from tui.view.settings import Settings
 
 
 class Dashboard(App[None]):
-    """An app that shows ``source``. ``lasting``: whether the servers outlive it. ``frozen``: no timers."""
+    """An app that shows ``source``. ``lasting``: whether the servers outlive it. ``frozen``: no timers.
+    ``acts``: the table of actions with the user's own keys."""
 
     source: Source
     glances: tuple[Glance, ...]
@@ -20,6 +24,9 @@ class Dashboard(App[None]):
     lasting: bool
     frozen: bool
     pending: Pending
+    settings: Settings
+    acts: tuple[Act, ...]
+    earlier: dict[str, EarlierLog]  # servers → the run whose log is shown instead of the current one's
     order: Order = Order()  # of the board
     listing: Listing
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from textual.notifications import SeverityLevel
 
-from tui.fleet.api import Action, Discover, Forward, Kill, Launch, Reconnect, Relaunch, SmokeTest
+from tui.fleet.api import Action, Discover, Forward, Kill, Launch, Reconnect, Relaunch
 from tui.report.restarts import upcoming
 from tui.sglang import verdict
-from tui.sglang.model import Phase
 from tui.view.doing.questions import QuestionActions
 from tui.view.glance import not_to_be_ended
 
@@ -18,8 +17,8 @@ class ServerActions(QuestionActions):
     """Launching, ending, testing, finding servers; what became of it."""
 
     def action_launch(self) -> None:
-        if self.chosen and not self._refused():
-            self._send(Launch(self.chosen.name), "" if self.chosen.runs else f"launching {self.chosen.name}")
+        if self.chosen and not self.refused():
+            self.send(Launch(self.chosen.name), "" if self.chosen.runs else f"launching {self.chosen.name}")
 
     def action_relaunch(self) -> None:
         self._ask_to_end("Relaunch", "ended and launched again", lambda name: Relaunch(name))
@@ -27,8 +26,8 @@ class ServerActions(QuestionActions):
     def action_kill(self) -> None:
         chosen = self.chosen
         if chosen and upcoming(chosen.state, chosen.now):  # there is nothing yet that could be lost
-            if not self._refused():
-                self._send(Kill(chosen.name), "")
+            if not self.refused():
+                self.send(Kill(chosen.name), "")
             return
         self._ask_to_end("Kill", "ended", self._kill)
 
@@ -41,7 +40,7 @@ class ServerActions(QuestionActions):
         from tui.view.screens.confirm import Confirm, TypeName, question
 
         chosen = self.chosen
-        if chosen is None or self._refused():
+        if chosen is None or self.refused():
             return
         if why := not_to_be_ended(chosen, verb):
             self.notify(why, markup=False, timeout=8)
@@ -49,7 +48,7 @@ class ServerActions(QuestionActions):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self._send(make(chosen.name), f"{verb.lower()} {chosen.name}")
+                self.send(make(chosen.name), f"{verb.lower()} {chosen.name}")
 
         if not chosen.runs and verb == "Relaunch":
             answered(True)
@@ -62,11 +61,6 @@ class ServerActions(QuestionActions):
             return
         self.push_screen(Confirm(f"{verb} {chosen.name}?", question(chosen, becomes), verb, "Leave it"), answered)
 
-    def action_smoke_test(self) -> None:
-        chosen = self.chosen
-        if chosen and not (verdict.saved(chosen.state) and self._refused()):
-            self._send(SmokeTest(chosen.name), f"testing {chosen.name}" if chosen.phase is Phase.READY else "")
-
     def action_reconnect(self) -> None:
         name = self.chosen and self.chosen.state.info.host
         if name:
@@ -74,7 +68,7 @@ class ServerActions(QuestionActions):
             if host and host.question:
                 self.questions.ask_again(host.question)
             else:
-                self._send(Reconnect(name), "")
+                self.send(Reconnect(name), "")
 
     def action_discover(self) -> None:
         host = self.chosen.state.info.host if self.chosen else next((h.name for h in self.source.hosts()), None)
@@ -83,20 +77,20 @@ class ServerActions(QuestionActions):
 
     def discover(self, host: str) -> None:
         """Look for servers that somebody else started on ``host``."""
-        self._send(Discover(host), f"looking for servers on {host}")
+        self.send(Discover(host), f"looking for servers on {host}")
 
     def action_forward(self) -> None:
-        if self.chosen and not (verdict.saved(self.chosen.state) and self._refused()):
-            self._send(Forward(self.chosen.name), "")
+        if self.chosen and not (verdict.saved(self.chosen.state) and self.refused()):
+            self.send(Forward(self.chosen.name), "")
 
-    def _refused(self) -> bool:
+    def refused(self) -> bool:
         """Whether nothing may be changed here; then it says so."""
         if self.source.read_only:
             saved = self.chosen is not None and verdict.saved(self.chosen.state)
             self.notify("a saved log: nothing runs behind it" if saved else "read-only: nothing is launched or ended")
         return self.source.read_only
 
-    def _send(self, action: Action, saying: str) -> None:
+    def send(self, action: Action, saying: str) -> None:
         if saying:
             self.notify(saying, markup=False, timeout=3)
         self.pending.add(self.source.act(action))

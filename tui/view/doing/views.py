@@ -64,6 +64,10 @@ class ViewActions(LogActions, BoardActions):
         if self.order.only or self.query_one("#only", Input).has_class("open"):
             self.list_all()
             return
+        if self.selected in self.earlier:
+            del self.earlier[self.selected]
+            self.draw()
+            return
         self.screen.remove_class("wall")
         layout.leave_zoom(self.screen)
         self.query_one(Board).focus()

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from tui.sglang.safe import safe
+from tui.report.clean import clean
 from tui.view.alerts import Alert, line
 from tui.view.draw.news import GLYPHS
 
@@ -41,4 +41,4 @@ class AlertList(ModalScreen[str]):
 
 def _words(alert: Alert) -> str:
     glyph, _ = GLYPHS[alert.kind]
-    return safe(f"{time.strftime('%H:%M:%S', time.localtime(alert.at))}  {glyph} {line(alert)}")
+    return clean(f"{time.strftime('%H:%M:%S', time.localtime(alert.at))}  {glyph} {line(alert)}")

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static, TextArea
 
 from tui.fleet.edit import Change, Edit, edit, lines_of
-from tui.sglang.safe import safe
+from tui.report.clean import clean
 from tui.view.draw.plan import plan_words
 from tui.view.screens.confirm import question
 
@@ -84,16 +84,16 @@ class EditFlags(ModalScreen[Overrides | None]):
 
 
 def _told(edited: Edit, plan: str, ink: str, ends: str) -> Content:
-    parts = [Content.styled(f"✖ {safe(error)}\n", "$hcs-bad") for error in edited.errors]
-    parts += [Content.styled(f"⚠ {safe(warning)}\n", "$hcs-warn") for warning in edited.warnings]
+    parts = [Content.styled(f"✖ {clean(error)}\n", "$hcs-bad") for error in edited.errors]
+    parts += [Content.styled(f"⚠ {clean(warning)}\n", "$hcs-warn") for warning in edited.warnings]
     parts += [_change(change) for change in edited.changes]
     if not edited.changes:
         parts.append(Content.styled("nothing is changed\n", "$hcs-muted"))
-    return Content("").join([*parts, Content.styled(f"{plan}\n", f"$hcs-{ink}"), Content(safe(ends))])
+    return Content("").join([*parts, Content.styled(f"{plan}\n", f"$hcs-{ink}"), Content(clean(ends))])
 
 
 def _change(change: Change) -> Content:
     """``flag: old → new``; a flag that comes or goes says so."""
     sign = "+" if change.old is None else "-" if change.new is None else "~"
     words = [part for part in (change.old, change.new) if part is not None]
-    return Content.styled(f"{sign} {change.flag}: ", "bold").append(Content(safe(" → ".join(words)) + "\n"))
+    return Content.styled(f"{sign} {change.flag}: ", "bold").append(Content(clean(" → ".join(words)) + "\n"))

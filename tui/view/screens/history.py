@@ -17,11 +17,11 @@ from textual.widgets.option_list import Option
 
 from tui.fleet.api import FetchLog, Outcome, PastRuns
 from tui.fleet.runs import PastRun
+from tui.report.clean import clean
 from tui.report.runs import comparison as compared
 from tui.report.runs import comparison_text
 from tui.sglang import failures, verdict
 from tui.sglang.model import Phase, Stage
-from tui.sglang.safe import safe
 from tui.view.draw import units
 from tui.view.draw.listing import Column, listing
 from tui.view.draw.row import wrap
@@ -79,7 +79,7 @@ class History(ModalScreen[None]):
         runs = outcome.details.get("runs", ())
         self.runs = runs if isinstance(runs, tuple) else ()
         if not outcome.ok or not self.runs:
-            self.query_one("#head", Static).update(safe(outcome.message) if not outcome.ok else "it has not run yet")
+            self.query_one("#head", Static).update(clean(outcome.message) if not outcome.ok else "it has not run yet")
             return
         self._redraw()
 
@@ -95,13 +95,13 @@ class History(ModalScreen[None]):
         self.query_one("#head", Static).update(head)
         at = options.highlighted or 0
         options.clear_options()
-        options.add_options([Option(safe(line)) for line in lines])
+        options.add_options([Option(clean(line)) for line in lines])
         options.highlighted = min(at, len(lines) - 1)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         run = self.runs[event.option_index]
         words = [f"{run.record.run}: {' '.join(_why(run)) or run.record.log}"]
-        lines = wrap(safe(" ".join(words)), max(20, self.query_one("#detail-line").size.width))
+        lines = wrap(clean(" ".join(words)), max(20, self.query_one("#detail-line").size.width))
         self.query_one("#detail-line", Static).update("\n".join(lines[:3]))
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -131,7 +131,7 @@ class History(ModalScreen[None]):
             chosen = [self.runs[at], self.runs[at + 1 if at + 1 < len(self.runs) else at - 1]]
         now = cast("HcsApp", self.app).source.now()
         text = comparison_text(compared(chosen[:_MOST], now))
-        self.app.push_screen(Told(f"Runs of {self._server}", Content(safe(text)), wrap=False))
+        self.app.push_screen(Told(f"Runs of {self._server}", Content(clean(text)), wrap=False))
 
 
 def run_row(run: PastRun, now: float, marked: bool = False) -> list[str]:

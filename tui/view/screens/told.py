@@ -12,7 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from tui.fleet.api import Outcome
-from tui.sglang.safe import safe
+from tui.report.clean import clean
 
 
 class Told(ModalScreen[None]):
@@ -44,7 +44,7 @@ def smoke(outcome: Outcome) -> Content:
         [
             Content.styled(" · ".join(figure for figure in figures if figure), "bold $hcs-ok"),
             Content.styled("\nby the host's clock, one request alone\n\n", "$hcs-muted"),
-            Content.styled(safe(str(told.get("prompt", ""))), "$hcs-muted"),
-            Content(safe(str(told.get("text", "")).rstrip())),
+            Content.styled(clean(str(told.get("prompt", ""))), "$hcs-muted"),
+            Content(clean(str(told.get("text", "")).rstrip())),
         ]
     )
