@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 from rich.markup import escape
-from rich.markup import escape
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from tui.report.clean import clean
 from tui.report.clean import clean
 from tui.view.draw import units
 from tui.view.draw.row import clip
