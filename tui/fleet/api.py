@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from tui.host.machine import Disk, Gpu, Holder, Machine
 from tui.host.question import LockedKey, Question, UnknownHostKey
 from tui.sglang.state import ServerState
 
-
-__all__ = ["LockedKey", "Question", "UnknownHostKey"]  # what a host may ask of its user
+__all__ = ["Disk", "Gpu", "Holder", "LockedKey", "Machine", "Question", "UnknownHostKey"]  # of hosts, for the view
 WRONG_PASSPHRASE = "key_locked"  # ``Outcome.details["error"]`` of an ``Answer`` that did not open the key
 
 
@@ -43,6 +43,9 @@ class HostState:
     memory_total: int | None = None  # bytes, the cgroup's limit where there is one
     memory_available: int | None = None
     forwards: tuple[ForwardState, ...] = ()
+    machine: Machine | None = None  # its memory, GPUs and disks, as last seen
+    seen_at: float | None = None  # when
+    cpus: int | None = None
     question: Question | None = None  # what the user can answer, so that the next attempt may work
 
 

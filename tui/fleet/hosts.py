@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tui.fleet.api import ForwardState, HostState
+from tui.fleet.modelpaths import model_paths
 from tui.fleet.supervisor import Supervisor
 from tui.host.api import (
     Forwarded,
@@ -49,6 +50,7 @@ class HostWatch:
         self._clock = clock
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._scan_lock = asyncio.Lock()
         self._wake = asyncio.Event()
         self._asked = False  # the user wants it tried at once
@@ -59,9 +61,10 @@ class HostWatch:
         self._task = asyncio.get_running_loop().create_task(self._live())
 
     async def close(self) -> None:
-        if self._task:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        tasks = [task for task in (self._task, self._looking) if task]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for supervisor in self.supervisors:
             supervisor.close()
         await self.link.close()
@@ -101,6 +104,7 @@ class HostWatch:
             if not self.error:
                 await self._scan()
                 await self._look_at_ports()
+                self._look_around()
             self.settled.set()
             await self._pause(delay)
 
@@ -140,6 +144,21 @@ class HostWatch:
                 who = taken.get(supervisor.server.port)
                 if who != supervisor.state.listener and supervisor.state.run is None:
                     supervisor.apply(Watched(self._clock(), listening="foreign" if who else "none", listener=who))
+
+    def _look_around(self) -> None:
+        """Ask for memory, GPUs and disks; a driver that does not answer holds up nothing else."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._look_at_machine())
+
+    async def _look_at_machine(self) -> None:
+        paths = [("model", path) for path in model_paths(s.server for s in self.supervisors)]
+        with contextlib.suppress(HostError):
+            machine = await self.link.machine(paths)
+            free, total = machine.usable, machine.capacity
+            self.state = replace(
+                self.state, machine=machine, seen_at=self._clock(), memory_available=free, memory_total=total
+            )
+            self._changed()
 
     async def _scan(self) -> None:
         """Adopt the newest run of each server of this host."""
@@ -217,6 +236,7 @@ class HostWatch:
             since=self._clock(),
             retry_at=None,
             memory_total=total or None,
+            cpus=self.hello.cpus if self.hello else None,
             question=None,
         )
         self._changed()

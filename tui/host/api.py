@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from tui.host.machine import Machine
 from tui.host.question import Question
 
 
@@ -338,6 +339,9 @@ class Link(Protocol):
 
     async def listeners(self, ports: Sequence[int]) -> Mapping[int, str]:
         """Who listens on those of ``ports`` that are taken: ``pid 123 (nginx)``."""
+
+    async def machine(self, paths: Sequence[tuple[str, str]] = ()) -> Machine:
+        """Memory, GPUs and disks of the host; ``paths`` are (what, path) on the file systems to look at."""
 
     async def forward(self, port: int, *, address: str = "127.0.0.1", local: int = 0) -> int:
         """Bring ``address:port`` of the host to this machine's loopback, as port ``local`` (0: any free one), until

@@ -34,6 +34,7 @@ from tui.host.api import (
 from tui.host.awake import SleepWatch
 from tui.host.channel import Channel
 from tui.host.forward import Forwards
+from tui.host.machine import Machine, machine_of
 from tui.host.session import Frame, Session
 from tui.host.wording import FINAL
 
@@ -355,6 +356,10 @@ class HostLink:
     async def listeners(self, ports: Sequence[int]) -> Mapping[int, str]:
         _, body = await self._live().request("listeners", ports=list(ports))
         return {int(port): who for port, who in json.loads(body).items() if who}
+
+    async def machine(self, paths: Sequence[tuple[str, str]] = ()) -> Machine:
+        _, body = await self._live().request("machine", paths=[list(one) for one in paths])
+        return machine_of(json.loads(body))
 
     async def forward(self, port: int, *, address: str = "127.0.0.1", local: int = 0) -> int:
         return await self._forwards.open(self._live(), port, address, local)

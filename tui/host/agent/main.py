@@ -14,6 +14,7 @@ from . import check, discover, frames, kill, launch, look, memory, procs, retent
 from .follow import Follower
 from .lease import Leases
 from .loop import Loop, complain, current_trouble, leave, monotonic
+from .machine import Machine
 from .notify import Notifier
 from .requests import Agent, Refused, Request
 from .watch import Watcher
@@ -31,6 +32,7 @@ class Service:
         self.loop = agent.loop
         self.follower = Follower(agent.loop, Notifier(agent.loop, bool(agent.config.get("inotify", True))))
         self.watcher = Watcher(agent)
+        self._machine = Machine(agent, self.watcher)
         self._decoder = frames.Decoder()
         self._silence = float(agent.config.get("silence", SILENCE))
         self._leases = Leases(agent)
@@ -44,6 +46,7 @@ class Service:
             "http": web.fetch,
             "leases": self._leases.look,
             "check": check.check,
+            "machine": self._machine.look,
             "discover": discover.discover,
             "listeners": discover.listeners,
             "runs": self._runs,

@@ -50,6 +50,11 @@ class Watch:
             self._agent.loop.watch(fd, lambda event: self._poll_end(), IN)
         return fd
 
+    @property
+    def pids(self) -> list[int]:
+        """The run's processes, as of the last look."""
+        return list(self._last.get("pids", ()))
+
     def close(self) -> None:
         if self._pidfd >= 0:
             self._agent.loop.unwatch(self._pidfd)
@@ -203,6 +208,10 @@ class Watcher:
         watch = self._watches.pop(run, None)
         if watch is not None:
             watch.close()
+
+    def runs_of_pids(self) -> dict[int, str]:
+        """The watched run of each process that belongs to one, as of the last look."""
+        return {pid: run for run, watch in self._watches.items() for pid in watch.pids}
 
     def look_now(self) -> None:
         if self._timer is not None:
