@@ -89,7 +89,7 @@ def measure(scenario: Scenario, rig: Rig, seconds: float, home: Path) -> Result:
 def _measured(scenario: Scenario, rig: Rig, seconds: float, program: Program) -> Result:
     program.until(b"%d ready" % scenario.servers)
     program.send(scenario.opening)
-    program.drain(3.0)
+    program.drain(10.0)  # what was announced at the start has gone
     idle = program.memory()
     writer = rig.write(scenario.rate, seconds, list(rig.logs))
     program.drain(1.5)  # the flood is there

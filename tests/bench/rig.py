@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fleet.rig import ROOT, free_port
+from tests.fleet.rig import ROOT
 from tests.fleet.test_readoption import STARTUP
 from tests.host.sshd import Sshd, start_sshd
 from tui.fleet.api import Kill, Launch
@@ -55,7 +56,7 @@ def ready_servers(folder: Path, count: int) -> Iterator[Rig]:
     sshd = start_sshd(folder / "sshd")
     host = {"ssh": sshd.address, "identity": sshd.identity, "known_hosts": sshd.known_hosts}
     hosts = {"box": {**host, "python": sys.executable, "state_dir": str(folder / "state")}}
-    ports = {f"gpu{n:02}": free_port() for n in range(count)}
+    ports = dict(zip([f"gpu{n:02}" for n in range(count)], free_ports(count), strict=True))
     servers = {
         name: {"command": [sys.executable, "-ISc", _LISTEN, str(port)], "port": port} for name, port in ports.items()
     }
@@ -71,6 +72,13 @@ def ready_servers(folder: Path, count: int) -> Iterator[Rig]:
     finally:
         asyncio.run(_ended(text, folder))
         sshd.stop()
+
+
+def free_ports(count: int) -> list[int]:
+    """Different ports of the loopback address where nobody listened a moment ago."""
+    with contextlib.ExitStack() as held:
+        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [int(one.getsockname()[1]) for one in sockets]
 
 
 async def _launched(text: str, folder: Path) -> dict[str, Path]:

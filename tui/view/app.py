@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from tui.fleet.api import Source
 from tui.sglang.model import Phase
+from tui.sglang.state import ServerState
 from tui.view import actions, keys, layout, paint
 from tui.view.alerts import Alerts
 from tui.view.doing.alerts import AlertActions
@@ -27,16 +28,13 @@ from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.news import News
 from tui.view.only import Only
+from tui.view.pace import FAST, SLOW, Pace
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
 from tui.view.pending import Pending
 from tui.view.settings import Settings
 from tui.view.sheet import Sheet
 from tui.view.terminal import Watchdog, on_signals
 from tui.view.theme import THEMES, theme_name
-
-_LOG_FPS = 30
-_EVERY = 3
-"""Every third frame of the focused log, the rest is looked at too: ten times a second."""
 
 
 def _commands() -> type[Provider]:
@@ -74,7 +72,8 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.selected: str | None = None
         self._on_ready = on_ready
         self.frozen = frozen
-        self._frame = 0
+        self._pace = Pace()
+        self._glanced: dict[str, Glance] = {}
         self._seen: tuple[int, int] | None = None
         self._error = ""
         self.pending = Pending()
@@ -110,7 +109,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.look()
         if not self.frozen:
             on_signals(self.exit)
-            self.set_interval(1 / _LOG_FPS, self._tick, name="tick")
+            self.set_interval(1 / FAST, self._tick, name="tick")
         if self._on_ready:
             self.call_after_refresh(self._on_ready)
 
@@ -121,6 +120,11 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self._seen = None
         self.look()
 
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)):
+            self._pace.key()
+        await super().on_event(event)
+
     def on_resize(self, event: events.Resize) -> None:
         self.arrange()
 
@@ -128,17 +132,21 @@ class HcsApp(FormActions, AlertActions, ViewActions):
 
     def _tick(self) -> None:
         """One frame. Whatever goes wrong is shown, and the next frame tries again."""
-        self._frame += 1
         try:
             pane = self.query_one(LogPane)
-            if pane.has_focus or self._frame % _EVERY == 0:
-                pane.tick()
-            if self._frame % _EVERY == 0:
+            fast, slow = pane.has_focus and self._pace.due(FAST), self._pace.due(SLOW)
+            if not (fast or slow):
+                return
+            self._pace.begin()
+            pane.tick()
+            if slow:
+                self.query_one(Wall).tick()
                 self.look()
                 self.tell_outcomes()
                 self.watch_alerts()
                 if self._watchdog.gone():
                     self.exit()
+            self.call_after_refresh(self._pace.painted)
         except NoMatches:
             return
         except Exception as error:
@@ -156,12 +164,18 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         seen = (self.source.version, int(now))
         if seen != self._seen:
             self._seen = seen
-            self.glances = tuple(glance(state, now) for state in self.source.states())
+            self.glances = tuple(self._glance(state, now) for state in self.source.states())
+            self._glanced = {one.name: one for one in self.glances}
             self._error = ""
             if self.chosen is None and self.glances:
                 self.selected = self.glances[0].name
             self.arrange()
         self.draw()
+
+    def _glance(self, state: ServerState, now: float) -> Glance:
+        """What stays true within a second is not asked again."""
+        known = self._glanced.get(state.info.name)
+        return known if known and known.state is state and int(known.now) == int(now) else glance(state, now)
 
     @property
     def chosen(self) -> Glance | None:

@@ -9,7 +9,6 @@ from rich.markup import escape
 from textual.screen import Screen
 
 from tui.fleet.api import Source
-from tui.view.draw import units
 from tui.view.draw.order import Order
 from tui.view.glance import Glance
 from tui.view.log.earlier import EarlierLog
@@ -76,8 +75,7 @@ def _board(screen: Screen[object], scene: Scene) -> None:
     above, below = sheet.hidden()
     more = " ".join(f"{arrow} {count}" for arrow, count in (("▲", above), ("▼", below)) if count)
     told = " · ".join(part for part in (*_forwards(scene), order.words, more) if part)
-    panel = _panel(sheet)
-    panel.border_title, panel.border_subtitle = escape(_listed(sheet.glances, scene)), escape(told)
+    _panel(sheet).tell(escape(_listed(sheet.glances, scene)), escape(told))
 
 
 def _listed(listed: Sequence[Glance], scene: Scene) -> str:
@@ -103,8 +101,8 @@ def _detail(screen: Screen[object], scene: Scene) -> None:
     host = chosen.state.info.host if chosen else None
     caches.host = next((h for h in scene.source.hosts() if h.name == host), None)
     why = "why it failed" if chosen and chosen.failure else "start-up"
-    _panel(timeline).border_title = _titled(chosen.name if chosen else None, why)
-    _panel(caches).border_title = _titled(chosen.name if chosen else None, "caches")
+    _panel(timeline).tell(_titled(chosen.name if chosen else None, why))
+    _panel(caches).tell(_titled(chosen.name if chosen else None, "caches"))
     timeline.redraw()
     caches.redraw()
 
@@ -113,14 +111,12 @@ def _log(screen: Screen[object], scene: Scene) -> None:
     pane = screen.query_one(LogPane)
     stranger = scene.chosen.state.info.stranger if scene.chosen else None
     pane.without = f"what it prints {stranger.output}" if stranger and stranger.output else ""
+    pane.lines = scene.chosen.state.log.lines if scene.chosen else 0
     path = scene.source.log_path(scene.selected) if scene.selected else None
-    earlier = scene.earlier.get(scene.selected or "")
-    pane.show(scene.selected, earlier.path if earlier else path)
-    panel = _panel(pane)
-    lines = scene.chosen.state.log.lines if scene.chosen else 0
-    which = f"log of run {escape(earlier.run)} · Esc: the present one" if earlier else "log"
-    panel.border_title = _titled(scene.selected, which)
-    panel.border_subtitle = escape(pane.status() if earlier else f"{pane.status()} · {units.count(lines)} lines")
+    pane.which = "log"
+    if earlier := scene.earlier.get(scene.selected or ""):
+        path, pane.lines, pane.which = earlier.path, None, f"log of run {earlier.run} · Esc: the present one"
+    pane.show(scene.selected, path)
 
 
 def _wall(screen: Screen[object], scene: Scene) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
+from textual.geometry import Region
 from textual.widget import Widget
 
 from tui.fleet.api import HostState
@@ -107,8 +109,27 @@ class Panel(Container):
         super().__init__(id=id, classes="panel")
         self.sheet = sheet
         self._more = more
+        self._title, self._subtitle = title, ""
+        self._edge: Region | None = None
         self.border_title = title
 
     def compose(self) -> ComposeResult:
         yield self.sheet
         yield from self._more
+
+    def tell(self, title: str, subtitle: str = "") -> None:
+        """Title and subtitle, as markup. Only the edge that is different is drawn again."""
+        if title != self._title:
+            self._title, self._edge = title, Region(-1, -1, self.outer_size.width, 1)
+            self.border_title = title
+        if subtitle != self._subtitle:
+            self._subtitle, self._edge = subtitle, Region(-1, self.size.height, self.outer_size.width, 1)
+            self.border_subtitle = subtitle
+        self._edge = None
+
+    def refresh(self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False) -> Self:
+        """Textual draws all of a widget again for a title: here its edge is enough."""
+        edge = self._edge
+        if edge is not None and edge.width and not layout and not recompose:
+            regions = regions or (edge,)
+        return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from rich.segment import Segment
 from textual import events
-from textual.geometry import Region
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -18,7 +19,8 @@ from tui.view.theme import Inks
 
 
 class Sheet(Widget, can_focus=False):
-    """Draws ``rows(columns, rows)`` of a subclass; strips are made once per change and size."""
+    """Draws ``rows(columns, rows)`` of a subclass. A strip is made once per row and width, and only rows that are
+    different are sent to the terminal."""
 
     class Clicked(Message):
         """A span with an ``action`` was clicked."""
@@ -31,7 +33,8 @@ class Sheet(Widget, can_focus=False):
         super().__init__(id=id, classes=classes)
         self._drawn: list[Row] = []
         self._strips: list[Strip] = []
-        self._drawn_for: tuple[int, int] | None = None
+        self._kept: dict[tuple[Span, ...], Strip] = {}  # what stands there, by its rows
+        self._drawn_for: Size | None = None
         self._inks: Inks | None = None
 
     def rows(self, columns: int, rows: int) -> list[Row]:
@@ -39,16 +42,18 @@ class Sheet(Widget, can_focus=False):
         raise NotImplementedError
 
     def redraw(self) -> None:
-        """Draw again on the next frame, if the rows are different."""
+        """Draw again on the next frame those rows that are different."""
         size = self.size
         if not size or not self.is_attached or not self.visible_in_layout:
             self._drawn_for = None
             return
         drawn = self.rows(size.width, size.height)
-        if self._drawn_for == (size.width, size.height) and drawn == self._drawn:
-            return
-        self._take(drawn, size.width, size.height)
-        self.refresh()
+        if self._drawn_for != size:
+            self._take(drawn, size)
+            self.refresh()
+        elif changed := _changed(self._drawn, drawn, size.height):
+            self._take(drawn, size)
+            self.refresh(*(Region(0, first, size.width, last - first) for first, last in changed))
 
     @property
     def visible_in_layout(self) -> bool:
@@ -67,17 +72,20 @@ class Sheet(Widget, can_focus=False):
         super().notify_style_update()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        columns, rows = self.size
-        if self._drawn_for != (columns, rows):
-            self._take(self.rows(columns, rows), columns, rows)
+        size = self.size
+        if self._drawn_for != size:
+            self._take(self.rows(size.width, size.height), size)
         return [strip.crop(crop.x, crop.right) for strip in self._strips[crop.y : crop.bottom]]
 
-    def _take(self, drawn: list[Row], columns: int, rows: int) -> None:
-        self._drawn, self._drawn_for = drawn, (columns, rows)
-        ground = self.inks.ground
-        blank = Strip.blank(columns, ground)
-        self._strips = [strip(row, columns, self.inks) for row in drawn[:rows]]
-        self._strips += [blank] * (rows - len(self._strips))
+    def _take(self, drawn: list[Row], size: Size) -> None:
+        """Make the strips; those of rows that stood there before, wherever that was, are kept."""
+        columns, rows = size
+        known = dict(self._kept) if self._drawn_for is not None and self._drawn_for.width == columns else {}
+        self._drawn, self._drawn_for = drawn[:rows], size
+        keys = [tuple(row) for row in self._drawn]
+        self._kept = {key: known.get(key) or strip(key, columns, self.inks) for key in keys}
+        self._strips = [self._kept[key] for key in keys]
+        self._strips += [Strip.blank(columns, self.inks.ground)] * (rows - len(keys))
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
@@ -87,6 +95,18 @@ class Sheet(Widget, can_focus=False):
         if action:
             event.stop()
             self.post_message(self.Clicked(action))
+
+
+def _changed(before: list[Row], after: list[Row], rows: int) -> list[tuple[int, int]]:
+    """The stretches of rows, first and behind the last, that are different."""
+    stretches: list[tuple[int, int]] = []
+    for y, (old, new) in enumerate(zip_longest(before[:rows], after[:rows])):
+        if old is not new and old != new:
+            if stretches and stretches[-1][1] == y:
+                stretches[-1] = (stretches[-1][0], y + 1)
+            else:
+                stretches.append((y, y + 1))
+    return stretches
 
 
 def strip(row: Iterable[Span], columns: int, inks: Inks) -> Strip:

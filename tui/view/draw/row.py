@@ -21,7 +21,7 @@ Row = list[Span]
 
 def width(row: Iterable[Span]) -> int:
     """Columns that a row takes on the screen."""
-    return sum(cell_len(span.text) for span in row)
+    return sum([len(span[0]) if span[0].isascii() else cell_len(span[0]) for span in row])
 
 
 def clip(text: str, columns: int) -> str:

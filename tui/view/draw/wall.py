@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tui.sglang.model import Phase
 from tui.view.draw import units
 from tui.view.draw.board import INKS, word
-from tui.view.draw.row import Row, Span, fit, spread, width
+from tui.view.draw.row import Row, Span, fit, width
 from tui.view.glance import GLYPHS, Glance
 
 MIN_COLUMNS, MIN_ROWS = 56, 5
@@ -73,5 +73,8 @@ def _beside(rows: list[Row], size: int) -> Row:
     for n, row in enumerate(rows):
         if n:
             out.append(Span("│", "line"))
-        out += spread(fit(row, size), [], size)
+        space = size - width(row)
+        out += row if space >= 0 else fit(row, size)
+        if space > 0:
+            out.append(Span(" " * space))
     return out

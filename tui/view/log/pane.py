@@ -6,14 +6,17 @@ import asyncio
 from pathlib import Path
 from typing import ClassVar
 
+from rich.markup import escape
 from textual import events
 from textual.binding import Binding, BindingType
 
+from tui.view.draw import units
 from tui.view.draw.row import Row, Span
 from tui.view.log.clean import shown
 from tui.view.log.filters import FILTERS
 from tui.view.log.reader import LogReader
 from tui.view.log.search import Hits, find, pattern
+from tui.view.panels import Panel
 from tui.view.sheet import Sheet
 
 _NOT_FOUND = "not found"
@@ -40,6 +43,8 @@ class LogPane(Sheet, can_focus=True):
         super().__init__(id=id)
         self.server: str | None = None
         self.without = ""  # why there is no log to show
+        self.which = "log"
+        self.lines: int | None = 0  # of the whole log, as far as it is known
         self.message = ""
         self._readers: dict[str, LogReader] = {}
         self._term = ""
@@ -65,7 +70,7 @@ class LogPane(Sheet, can_focus=True):
     def tick(self) -> None:
         """Take in what was written since the last tick."""
         reader = self.reader
-        if reader and reader.look():
+        if reader and self.visible_in_layout and reader.look():
             self.redraw()
 
     def rows(self, columns: int, rows: int) -> list[Row]:
@@ -85,6 +90,14 @@ class LogPane(Sheet, can_focus=True):
                 )
             ]
         ]
+
+    def redraw(self) -> None:
+        """What the border tells changes together with the rows."""
+        super().redraw()
+        if isinstance(self.parent, Panel):
+            title = escape(f"{self.server} · {self.which}" if self.server else self.which)
+            lines = "" if self.lines is None else f" · {units.count(self.lines)} lines"
+            self.parent.tell(title, escape(f"{self.status()}{lines}"))
 
     def status(self) -> str:
         """Whether it follows, what it shows, for the pane's border."""

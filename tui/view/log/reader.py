@@ -13,8 +13,9 @@ from tui.view.log.file import LogFile, line_start
 from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of
 from tui.view.log.window import LogLine, Window
 
-_JUMP = 32 * 1024
-"""More new bytes than this between two looks, unfiltered: the end is looked at anew, and what is between skipped."""
+_SHORT = 192
+"""Bytes of a line. More new bytes between two looks than a screen of such lines, unfiltered: the end is looked at anew,
+and what is between is not read."""
 
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d(?:\.\d+)?)((?: [A-Z_]+\d+)*)\] ?")
 _SPARE = 400
@@ -42,6 +43,8 @@ class LogReader:
         self.columns, self.rows = 80, 24
         self.window = self._fresh()
         self._generation = 0
+        self._drawn: dict[int, tuple[LogLine, list[Row]]] = {}  # what is on the screen, by identity
+        self._drawn_as: tuple[object, ...] = ()
         self.look()
 
     # the file
@@ -59,9 +62,10 @@ class LogReader:
         filling = len(self.window.lines) < self.rows and not self.window.at_start
         if size == before and not filling and self.window.at_end:
             return False
-        if size - self.window.high > _JUMP and self.filter.kinds is None:
-            self.window.to_end()
-        self.window.more_below(1 << 30)
+        if size - self.window.high > _SHORT * (self.rows + 1) and self.filter.kinds is None:
+            self.window.to_end(self.rows + 1)
+        else:
+            self.window.more_below(1 << 30)
         self._fill_above()
         self.window.trim_above(3 * self.rows + _SPARE)
         return True
@@ -89,8 +93,7 @@ class LogReader:
     def follow(self) -> None:
         """Go to the end and stay there."""
         self.following = True
-        self.window.to_end()
-        self.window.more_below(0)
+        self.window.to_end(self.rows + 1)
         self._fill_above()
 
     def go_to(self, offset: int, above: int = 0) -> None:
@@ -206,12 +209,21 @@ class LogReader:
             self._bottom_seen()
         top, sub = self._tail_top() if self.following else (self.top, self.sub)
         out: list[Row] = []
+        drawn = self._drawn if self._drawn_as == self._manner else {}
+        self._drawn, self._drawn_as = {}, self._manner
         for line in islice(self._all(), top, top + rows + 1):
-            out += self._line_rows(line)
+            known = drawn.get(id(line))
+            self._drawn[id(line)] = known = known or (line, self._line_rows(line))
+            out += known[1]
             if len(out) - sub >= rows:
                 break
         out = out[sub : sub + rows]
         return self._with_bar(out, columns - 1, rows) if bar else out
+
+    @property
+    def _manner(self) -> tuple[object, ...]:
+        """All that the rows of a line depend on but the line."""
+        return (self.columns, self.x, self.wrapped, self.short_times, self.found, self.hit)
 
     def _all(self) -> list[LogLine]:
         return [*self.window.lines, *self.window.living]

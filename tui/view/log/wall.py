@@ -22,16 +22,24 @@ class Wall(Sheet, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._readers: dict[str, LogReader] = {}
+        self._seen: list[str] = []  # whose logs are on the screen
+
+    def tick(self) -> None:
+        """Take in what was written to the logs that are on the screen."""
+        if self.visible_in_layout:
+            for server in self._seen:
+                self._readers[server].look()
 
     def rows(self, columns: int, rows: int) -> list[Row]:
+        self._seen.clear()
         return wall.wall(self.glances, self._lines, columns, rows, self.selected)
 
     def _lines(self, server: str, columns: int, rows: int) -> list[Row]:
+        self._seen.append(server)
         path = self.path_of(server)
         reader = self._readers.get(server)
         if reader is None or reader.file.path != path:
             if reader is not None:
                 reader.file.close()
             reader = self._readers[server] = LogReader(path)
-        reader.look()
         return reader.draw(columns + 1, rows, bar=False)

@@ -16,6 +16,8 @@ from tui.view.log.file import BLOCK, LogFile, line_start
 BUDGET = 4 * 1024 * 1024
 """Bytes that one call reads at most; what is left is read by the next call."""
 
+_USUAL = 384  # bytes that are read for a line at first
+
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
@@ -46,9 +48,20 @@ class Window:
         self.living = ()
         self.low = self.high = offset
 
-    def to_end(self) -> None:
-        """Begin anew at the end of the file: at the start of its unfinished line."""
-        self.reset(line_start(self.file, self.file.size))
+    def to_end(self, wanted: int = 0) -> None:
+        """Begin anew at the end of the file, with about ``wanted`` lines above it: one read where they are short."""
+        size = self.file.size
+        start = max(0, size - min(BLOCK, _USUAL * (wanted + 2)))
+        data = self.file.read(start, size)
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            self.reset(line_start(self.file, start))
+            self._look_at_living()
+            return
+        self.reset(start + cut)
+        self._live(data[cut:])
+        first = data.find(b"\n") + 1 if start else 0
+        self._take_above(data[first:cut], start + first, wanted)
 
     def shows(self, text: str) -> bool:
         """Whether a line is let through."""
@@ -135,7 +148,10 @@ class Window:
             self.living = ()
             return
         start = max(self.high, size - MAX_BYTES)
-        data = self.file.read(start, size)
+        self._live(self.file.read(start, size))
+
+    def _live(self, data: bytes) -> None:
+        """Take the unfinished line."""
         self.living = tuple(self._shown(data, self.high)) if data.strip(b"\r") else ()
 
     def _shown(self, data: bytes, offset: int) -> list[LogLine]:
