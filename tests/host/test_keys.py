@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import os
 import stat
 import sys
 from pathlib import Path
@@ -15,7 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from tests.host.links import Ear, follow
+from tests.host.links import Ear, HostOf, follow, opened
+from tui.fleet.places import write_private
+from tui.fleet.spool import SpoolFile, run_spool
 from tui.host.agent import hiding
 from tui.host.api import LaunchSpec
 from tui.host.link import HostLink
@@ -82,6 +85,28 @@ async def test_a_key_is_read_from_a_file_of_the_run(local: HostLink, tmp_path: P
     async with asyncio.timeout(5):
         while file.exists():
             await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+async def test_everything_is_the_users_alone_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        async with opened(HostOf(state_dir=str(tmp_path / "new/state"))) as link:
+            ear = Ear(link)
+            run = await follow(link, spec(interpreter(tmp_path / "env", "0.5.23")))
+            await ear.log_until(run.run, b"words")
+            await link.kill(run.run, 5)
+            await ear.ended(run.run)
+        write_private(tmp_path / "new/history/p/s.json", "{}")
+        spool = SpoolFile(run_spool(tmp_path / "new/spool", "p", "s", run.run))
+        spool.open()
+        spool.close()
+    finally:
+        os.umask(before)
+    found = [path for path in (tmp_path / "new").rglob("*") if not path.is_symlink()]
+    assert {"server.log", "run.json", "process.json", "exit.json", "s.json"} <= {path.name for path in found}
+    for path in [tmp_path / "new", *found]:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
 
 @pytest.mark.parametrize("version", ["0.5.5", "0.4.9.post6"])

@@ -1,10 +1,11 @@
 """The command line under every login shell, and the agent under every Python that it promises."""
 
-# small files and processes of the test, polled where nothing tells
+# ruff: noqa: ASYNC240  # small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
 import ast
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.links import Ear, HostOf, follow, opened, python
+from tests.host.links import Ear, HostOf, end_all, follow, opened, python
 from tui.host import source
 from tui.host.api import HostError, HostErrorKind
 from tui.host.channel import PipeChannel
@@ -74,6 +75,53 @@ async def test_under_a_login_shell(shell: str, tmp_path: Path) -> None:
         assert (await link.open()).boot_id
     finally:
         await link.close()
+
+
+EVIL = (
+    "$(touch PWNED)", "`touch PWNED`", "; touch PWNED;", "'; touch PWNED; '", '"; touch PWNED; "', "\ntouch PWNED\n",
+    "\\'; touch PWNED #", "!touch PWNED", "!!", "| touch PWNED", "& touch PWNED &", "> PWNED", "(touch PWNED)",
+    "=touch",
+    "~", "{a,b}", "*", "%self", "$HOME", "^a^b", "", "-x", "\t", "\\", "\u202e", "ü",
+)  # fmt: skip
+TELL = (
+    "import json, os, sys, time; print(json.dumps([sys.argv[1:], os.environ['EVIL'], os.getcwd()]), flush=True);"
+    "time.sleep(600)"
+)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_no_value_breaks_out_of_its_argument(shell: str, tmp_path: Path) -> None:
+    """Arguments, variables, folders and names that every shell would like to read reach the server as they are."""
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"no {shell} here")
+    evil = "".join(EVIL).replace("/", "")
+    folder = tmp_path / "; touch PWNED; $(touch PWNED) 'x' \"y\""
+    folder.mkdir()
+
+    async def open_channel(mark: str) -> PipeChannel:
+        pipe = asyncio.subprocess.PIPE
+        return PipeChannel(
+            await asyncio.create_subprocess_exec(
+                path, "-c", source.command(mark), stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder
+            )
+        )
+
+    link = HostLink("box", open_channel, {"state_dir": str(folder / "state")})
+    await link.open()
+    try:
+        ear = Ear(link)
+        spec = python(TELL, *EVIL, server=evil[:60], profile=evil[:60], cwd=str(folder), env={"EVIL": evil},
+                      log_link="logs/$(touch PWNED)'.log", who=evil)  # fmt: skip
+        run = await follow(link, spec)
+        told = json.loads(await ear.log_until(run.run, b"]\n"))
+        assert told == [list(EVIL), evil, str(folder)]
+        assert (folder / "logs/$(touch PWNED)'.log").resolve() == Path(run.log).resolve()
+        assert (await link.kill(run.run, 5)).left == ()
+    finally:
+        await end_all(link)
+        await link.close()
+    assert not list(tmp_path.rglob("PWNED")) and not Path("PWNED").exists()
 
 
 async def test_noise_of_login_files_is_skipped(tmp_path: Path) -> None:
