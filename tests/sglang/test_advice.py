@@ -146,6 +146,7 @@ def test_a_lower_fraction_frees_what_was_missing(fraction: float, asked: float, 
         ("--mem-fraction-sttaic", "--mem-fraction-static"),
         ("--gpu-memory-utilization", "--mem-fraction-static"),
         ("--zzz", None),
+        ("--enable-prefix-caching", None),
     ],
 )
 def test_nearest_flag(flag: str, meant: str | None) -> None:
@@ -167,10 +168,49 @@ def test_nearest_flag(flag: str, meant: str | None) -> None:
         ("x: error: the following arguments are required: --model-path/--model", "Add --model-path/--model."),
         ("x: error: ambiguous option: --cuda-graph-max-bs could match --a, --b", "--a, --b"),
         ("x: error: unrecognized arguments: 3", "belong to no flag: 3"),
+        ("x: error: unrecognized arguments: --enable-prefix-caching", "SGLang does that without a flag"),
     ],
 )
 def test_command_line(line: str, words: str) -> None:
     assert words in advise(FailureKind.BAD_ARGUMENT, line, LogFacts())[0]
+
+
+def test_many_choices_are_said_to_be_more() -> None:
+    names = ", ".join(f"'backend{i}'" for i in range(20))
+    line = f"x: error: argument --attention-backend: invalid choice: 'nonsense' (choose from {names})"
+    (advice,) = advise(FailureKind.BAD_ARGUMENT, line, LogFacts())
+    assert "Nearest" not in advice  # nothing is near
+    assert advice.endswith("backend11 and 8 more.")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (
+            "OSError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/data/models/x'. Use "
+            "`repo_type` argument if needed.",
+            "`ls /data/models/x`",
+        ),
+        (
+            "HFValidationError: Repo id must use alphanumeric chars or '-', '_', '.', '--' and '..' are forbidden: "
+            "'/data/located/401'.",
+            "`ls /data/located/401`",
+        ),
+        ("OSError: Qwen/Nope is not a local folder and is not a valid model on 'https://hub/models'", "Qwen/Nope is"),
+        ("OSError: We couldn't connect to 'https://hub' to load the files", "download the model first"),
+        (
+            "403 Client Error. Cannot access gated repo for url https://hub/meta/Llama/resolve/main/c.json.",
+            "meta/Llama",
+        ),
+    ],
+)
+def test_the_model_that_a_library_names(line: str, words: str) -> None:
+    assert words in advise(FailureKind.MODEL_NOT_FOUND, line, LogFacts())[0]
+
+
+def test_an_error_that_names_nothing_is_not_said_to_name_it() -> None:
+    line = "AttributeError: 'NoneType' object has no attribute 'shape'"
+    assert "names none" in advise(FailureKind.BAD_FLAG_COMBINATION, line, LogFacts())[0]
 
 
 def test_who_holds_the_port() -> None:

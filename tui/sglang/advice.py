@@ -26,7 +26,13 @@ _ADDRESS = re.compile(
     r"addr\S*):(?P<port3>\d{1,5})"
 )
 _HOLDER = re.compile(r"process\.name\(\)='(?P<name>[^']{1,80})'.{0,800}?pid=(?P<pid>\d+)", re.DOTALL)
-_QUOTED = re.compile(r"'(?P<path>[^']{1,400})'|: (?P<bare>/\S{1,400})")
+# How libraries name what they did not find: quoted, bare, before these words, or within the hub's address of a file.
+_MODEL = re.compile(
+    r"(?P<before>[^\s']{1,400}) is not a local folder|(?<!\w)'(?P<quoted>[^']{1,400})'|: (?P<bare>/\S{1,400})|"
+    r"https?://[^/\s]{1,200}/(?:api/models/)?(?P<url>[\w.-]{1,100}/[\w.-]{1,100})/(?:resolve|tree|raw|revision)/"
+)
+_NO_MODEL = re.compile(r"https?:|(?:namespace/)?repo_name$|[-_.]+$")  # words of the messages themselves
+_LOGIN = re.compile(r"\b[Gg]ated\b|\b40[13] (?:Client|Forbidden|Unauthorized)|Unauthorized|is restricted|logged in")
 _MODULE = re.compile(r"No module named '(?P<module>[\w.]+)'")
 _LIBRARY = re.compile(r"(?<![\w.+-])(?P<library>[\w.+-]{1,120}?\.so(?:\.[\w.]{1,20})?)\b")
 
@@ -61,10 +67,11 @@ def _port(line: str, facts: LogFacts) -> tuple[str, ...]:
 
 
 def _model(line: str, facts: LogFacts) -> tuple[str, ...]:
-    found = _QUOTED.search(line)
-    told = (found and (found["path"] or found["bare"])) or ""
-    path = told if told.startswith("/") else facts.args.get("model_path") or told or "the path"
-    if "ated" in line or "401" in line or "403" in line:
+    names = [found[found.lastgroup or 0].rstrip(":") for found in _MODEL.finditer(line)]
+    told = [name for name in names if not _NO_MODEL.match(name)]
+    local = next((name for name in told if name.startswith("/")), None)
+    path = local or facts.args.get("model_path") or next(iter(told), "the model")
+    if _LOGIN.search(line):
         return (f"{path} needs a login: set HF_TOKEN to a token that may read it.",)
     if "connect to" in line or "LocalEntryNotFound" in line:
         return (f"This host cannot reach the hub: download {path} first and give --model-path a directory.",)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import difflib
 import re
 
-from tui.sglang.flag_names import FLAG_NAMES, RENAMED
+from tui.sglang.flag_names import BY_ITSELF, FLAG_NAMES, RENAMED
 from tui.sglang.logfacts import LogFacts
 
 _UNRECOGNIZED = re.compile(r"unrecognized arguments: (?P<rest>.{1,2000})", re.DOTALL)
 _ARGUMENT = re.compile(r"argument (?P<flag>--?[\w-]+)\S*: (?P<why>.{1,400})", re.DOTALL)
 _CHOICE = re.compile(r"invalid choice: '?(?P<value>[^' ]{1,80})'?.{0,10}\(choose from (?P<choices>.{1,3000}?)(?:\)|$)")
 _AMBIGUOUS = re.compile(r"ambiguous option: (?P<flag>\S+) could match (?P<flags>.{1,500})")
+_CHOICES = 12  # of a flag, that are listed
+_SILENT = re.compile(r"(?:AttributeError|NotImplementedError|AssertionError|UnboundLocalError|TypeError)\b")
 _REQUIRED = re.compile(r"the following arguments are required: (?P<flags>.{1,300})")
 
 
@@ -20,6 +22,8 @@ def nearest_flag(flag: str) -> str | None:
     name = flag.lstrip("-").split("=")[0].replace("_", "-").lower()
     if name in FLAG_NAMES and f"--{name}" != flag.split("=")[0]:
         return f"--{name}"
+    if name in BY_ITSELF:
+        return None
     if name in RENAMED:
         return f"--{RENAMED[name]}"
     close = difflib.get_close_matches(name, FLAG_NAMES, n=1, cutoff=0.7)
@@ -35,6 +39,10 @@ def argument(line: str, facts: LogFacts) -> tuple[str, ...]:
         ]
         rest = [flag for flag in unknown if not any(hint.startswith(f"{flag} ") for hint in hints)]
         said = [f"Did you mean {', '.join(hints)}?"] if hints else []
+        needless = [flag for flag in rest if flag.lstrip("-").split("=")[0] in BY_ITSELF]
+        rest = [flag for flag in rest if flag not in needless]
+        if needless:
+            said.append(f"Remove {', '.join(needless)}: SGLang does that without a flag.")
         if rest:
             said.append(f"This SGLang has no {', '.join(rest)}: remove it, or look it up for the installed version.")
         return tuple(said) or (f"These words belong to no flag: {found['rest'][:80].strip()}.",)
@@ -53,12 +61,17 @@ def _other_argument(line: str) -> tuple[str, ...]:
         return ("See `python -m sglang.launch_server --help` of the installed version.",)
     choice = _CHOICE.search(line)
     if choice is not None:
-        choices = re.findall(r"[\w.+/-]+", choice["choices"])
-        close = difflib.get_close_matches(choice["value"], choices, n=1, cutoff=0.4)
-        nearest = f" Nearest: {close[0]}." if close else ""
-        return (f"{argument['flag']} does not take {choice['value']}.{nearest} It takes: {', '.join(choices[:12])}.",)
+        return (_choose(argument["flag"], choice["value"], re.findall(r"[\w.+/-]+", choice["choices"])),)
     whole = " It takes whole numbers." if "invalid int" in line else ""
     return (f"Correct {argument['flag']}: {argument['why'].strip()[:160]}.{whole}",)
+
+
+def _choose(flag: str, value: str, choices: list[str]) -> str:
+    begun = [name for name in choices if name.startswith(value)]
+    close = begun or difflib.get_close_matches(value, choices, n=1, cutoff=0.6)
+    nearest = f" Nearest: {close[0]}." if close else ""
+    more = f" and {len(choices) - _CHOICES} more" if len(choices) > _CHOICES else ""
+    return f"{flag} does not take {value}.{nearest} It takes: {', '.join(choices[:_CHOICES])}{more}."
 
 
 def combination(line: str, facts: LogFacts) -> tuple[str, ...]:
@@ -75,6 +88,8 @@ def combination(line: str, facts: LogFacts) -> tuple[str, ...]:
         backend = facts.args.get("attention_backend", "None")
         other = f" with the attention backend {backend}" if backend != "None" else ""
         return (f"Try it without speculative decoding ({algorithm}){other}, or with another --attention-backend.",)
+    if _SILENT.match(line):
+        return ("Try another --attention-backend, or leave the special modes out one by one: the line names none.",)
     return ("The line names what does not go together: drop one of the two.",)
 
 

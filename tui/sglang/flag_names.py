@@ -161,7 +161,12 @@ RENAMED = {
     "gpu-memory-utilization": "mem-fraction-static",
     "max-num-seqs": "max-running-requests",
     "max-num-batched-tokens": "chunked-prefill-size",
-    "enable-prefix-caching": "disable-radix-cache",
+    "enforce-eager": "disable-cuda-graph",
+    "guided-decoding-backend": "grammar-backend",
+    "block-size": "page-size",
     "model": "model-path",
     "file-storage-pth": "file-storage-path",
 }
+
+# What other engines want a flag for, and SGLang does without one.
+BY_ITSELF = frozenset({"enable-prefix-caching", "enable-chunked-prefill"})
