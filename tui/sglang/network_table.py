@@ -64,6 +64,13 @@ NETWORK: tuple[Row, ...] = (
         True,
     ),
     row(
+        r"^\[rank\d+\]:\[[EWF]\d+ .{0,60}TCPStore\.cpp:\d+\].{0,40}(?:recvValue|sendBytes|recvVector) failed",
+        K.MULTI_NODE,
+        _PEER,
+        _S,
+        FAINT,
+    ),
+    row(
         r"(?i)nccl (?:error|internal|communicator)|nccl\w*Error|DistBackendError|\brccl\b|hccl|"
         r"Watchdog caught collective operation timeout",
         K.NCCL,

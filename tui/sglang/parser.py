@@ -336,6 +336,8 @@ class LogParser:
         self.recognized = True
         if not decode and is_health_check(told):
             self.probes += len(line.raw) + 1
+            if self.stages.stage in (None, Stage.READY) and not self.ready:
+                self._ready(line.time)  # whoever answers these has started, before what the log shows
             return
         found = fields(told)
         started = self.stages.stage not in (None, Stage.READY)
