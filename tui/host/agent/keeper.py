@@ -121,16 +121,17 @@ def memory_cgroup() -> str | None:
 
 
 def own_cgroup(run: str) -> str | None:
-    """A cgroup of our own for the server, where version 2 is there and writable; nice to have, not needed."""
-    base = memory_cgroup()
-    if base is None or not os.path.exists(base + "/cgroup.controllers"):
-        return None
-    folder = base + "/hcs-" + run
-    try:
-        os.mkdir(folder)
-        return folder
-    except OSError:
-        return None
+    """A cgroup of our own for the server, where version 2 is there and writable, alone or beside version 1: whatever it
+    starts stays in it, even when this keeper is killed. Nice to have, not needed."""
+    path = next((line[3:].rstrip("/") for line in read("/proc/self/cgroup").splitlines() if line[:3] == "0::"), None)
+    for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        if path is not None and os.path.exists(root + path + "/cgroup.controllers"):
+            try:
+                os.mkdir(root + path + "/hcs-" + run)
+                return root + path + "/hcs-" + run
+            except OSError:
+                return None
+    return None
 
 
 def child(spec: dict[str, Any], cgroup: str | None, go: int, word: int) -> None:
@@ -170,6 +171,15 @@ def enter(cgroup: str | None) -> None:
         try:
             with open(cgroup + "/cgroup.procs", "w") as file:
                 file.write("0")
+        except OSError:
+            pass
+
+
+def leave(cgroup: str | None) -> None:
+    """Nothing of the server is left, so its cgroup is empty."""
+    if cgroup:
+        try:
+            os.rmdir(cgroup)
         except OSError:
             pass
 
@@ -264,6 +274,7 @@ def main(folder: str, spec_fd: int, status: int, lock: int) -> None:
         tell(status, {"unrecorded": error.strerror or str(error), "errno": error.errno})
         os.close(say_go)
         os.waitpid(pid, 0)
+        leave(cgroup)
         return
     os.close(say_go)
     setup = bool(spec.get("setup"))
@@ -274,11 +285,7 @@ def main(folder: str, spec_fd: int, status: int, lock: int) -> None:
         os.close(status)
         status = -1
     wait(folder, pid, status, counters, before, failed)
-    if cgroup:
-        try:
-            os.rmdir(cgroup)
-        except OSError:
-            pass
+    leave(cgroup)
 
 
 def record(folder: str, pid: int, cgroup: str | None) -> None:

@@ -192,8 +192,8 @@ class Kill:
 
     def _empty_cgroup(self) -> None:
         """The kernel kills all at once in the cgroup that the keeper made for this server, the newest forks too."""
-        folder = self._process.get("cgroup")
-        if folder and os.path.basename(folder) == "hcs-" + self._about.run:
+        folder = look.own_cgroup(self._process, self._about.run)
+        if folder and procs.populated(folder):
             try:
                 with open(folder + "/cgroup.kill", "w") as file:
                     file.write("1")
@@ -222,6 +222,7 @@ class Kill:
         if left and not settled:
             self._force()
         elif told["held"] and not settled:
+            self._empty_cgroup()
             self._agent.loop.later(LOOK_AGAIN, self._verify)
         else:
             self._await_keeper(monotonic() + KEEPER_PATIENCE, left, told)
@@ -252,8 +253,8 @@ class Kill:
             "port_free": not sockets.listeners(port) if port else None,
             "gpu": gpu,
         }
-        cgroup = self._process.get("cgroup")
-        if cgroup and not left and os.path.basename(cgroup) == "hcs-" + self._about.run:
+        cgroup = look.own_cgroup(self._process, self._about.run)
+        if cgroup and not left:
             try:
                 os.rmdir(cgroup)  # a killed keeper could not
             except OSError:

@@ -55,7 +55,16 @@ def look(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
     pids -= {keeper, os.getpid(), *procs.ancestors(os.getpid(), found)}
     held, gpu = on_gpus(question["known"], found)
     held += listening(set(question["sockets"]))
+    cgroup = own_cgroup(about.process, about.run)
+    if not pids and cgroup and procs.populated(cgroup):
+        held.append("the cgroup %s is not empty" % cgroup)
     return {"left": [[pid, found[pid].start, words(found[pid])] for pid in sorted(pids)], "held": held, "gpu": gpu}
+
+
+def own_cgroup(process: dict[str, Any], run: str) -> str | None:
+    """The cgroup that the keeper made for this run alone."""
+    folder = process.get("cgroup")
+    return folder if folder and os.path.basename(folder) == "hcs-" + run else None
 
 
 def marked(about: subject.Subject, found: dict[int, procs.Proc]) -> set[int]:

@@ -130,6 +130,11 @@ def cgroup_pids(path: str | None) -> set[int]:
     return {int(word) for word in (text or "").split()}
 
 
+def populated(cgroup: str) -> bool:
+    """The kernel's word on whether anything lives in a cgroup of version 2, however briefly."""
+    return "populated 1" in (read_text(cgroup + "/cgroup.events") or "")
+
+
 def members(process: dict[str, Any], procs: dict[int, Proc], log: str | None = None) -> set[int]:
     """The living processes of the run that ``process.json`` describes, its keeper not among them.
 
