@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from math import sin
 from pathlib import Path
 
-from tui.fleet.api import Action, HostState, Outcome
+from tui.fleet.api import Action, Disk, Gpu, Holder, HostState, Machine, Outcome
 from tui.sglang.facts import LogFacts
 from tui.sglang.model import (
     Failure,
@@ -279,3 +279,49 @@ def many(folder: Path, count: int) -> FixedSource:
         )  # fmt: skip
     path = write_log(folder, "any", "start", "ready", decodes=30)
     return FixedSource(tuple(states), logs={s.info.name: path for s in states})
+
+
+def hosts(folder: Path) -> FixedSource:
+    """The fleet of ``fleet`` on the first of three hosts."""
+    source = fleet(folder, host_states=host_states())
+    for state in source.servers:
+        assert state.run is not None
+        source.change(state.info.name, run=replace(state.run, run=f"run-{state.info.name}"))
+    return source
+
+
+def _gpu(place: int, holder: Holder, busy: float, power: float) -> Gpu:
+    return Gpu(
+        place, "NVIDIA H100 80GB HBM3", f"GPU-{place}", holder.used, 85 * GB, busy, power, 700.0, 61.0, (holder,)
+    )
+
+
+def host_states() -> tuple[HostState, ...]:
+    """A host with GPUs, one of them somebody else's; one that is out of reach; one without a driver's tool."""
+    gpus = tuple(
+        _gpu(n, Holder(4711 + n, 71 * GB, f"run-gpu{n}", "root", "sglang::schedul"), *figures)
+        for n, figures in enumerate(((0.97, 612.0), (0.95, 598.0), (0.0, 121.0)))
+    )
+    disks = (
+        Disk("runs", "/root/.local/state/hcs-tui/runs/box", 41 * GB, 960 * GB),
+        Disk("model", "/models/Qwen3.6-27B", 2_100 * GB, 7_600 * GB),
+    )
+    foreign = _gpu(3, Holder(31337, 12 * GB, None, "alice", "python3"), 0.41, 240.0)
+    box = Machine(540 * GB, int(61.3 * GB), 503 * GB, int(48.2 * GB), disks, (*gpus, foreign))
+    small = Machine(
+        64 * GB, 2 * GB, disks=(Disk("runs", "/home/me/state", 9 * GB, 100 * GB),),
+        trouble="nvidia-smi gave no answer within 8 s",
+    )  # fmt: skip
+    return (
+        HostState(
+            "box", "root@gpu-host", "connected", since=NOW - 3700, memory_total=box.capacity, cpus=128,
+            memory_available=box.usable, machine=box, seen_at=NOW - 3,
+        ),
+        HostState(
+            "far", "far.example", "unreachable", "far did not answer within 10 s. Try `ssh far.example`.", NOW - 75,
+            NOW + 8, machine=small, seen_at=NOW - 80, cpus=8,
+        ),
+        HostState(
+            "plain", "plain", "connected", since=NOW - 20, machine=Machine(16 * GB, 12 * GB), seen_at=NOW, cpus=4
+        ),
+    )  # fmt: skip

@@ -12,7 +12,7 @@ from textual.app import App
 from tui.fleet.api import Source
 from tui.view.app import HcsApp
 
-VIEWS = ("board", "wall", "charts")
+VIEWS = ("board", "wall", "charts", "hosts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def take(
     async with app.run_test(size=size) as pilot:
         app.select(selected or app.worth_showing() or "")
         if view != "board":
-            await pilot.press({"wall": "w", "charts": "c"}[view])
+            await pilot.press({"wall": "w", "charts": "c", "hosts": "h"}[view])
         await pilot.pause()
         await pilot.press(*keys)
         await pilot.pause()
