@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from tui.sglang import diagnosis
@@ -34,6 +34,7 @@ from tui.sglang.stages import (
 )
 from tui.sglang.summary import summary
 from tui.sglang.trace import EMPTY, Trace, observe
+from tui.sglang.unwrap import bared, wrapper_of
 from tui.sglang.wrapped import mended
 
 BLOCK = 256 << 10  # bytes that a whole log is read in: what fits into the caches of a core
@@ -88,31 +89,16 @@ class LogParser:
     broken: Line | None = None  # a record whose end may stand on the next line
     judged: tuple[object, ...] = ()  # what ``failure`` was worked out from
     failure: Failure | None = None
+    shipped: re.Pattern[str] | None = None  # what stood before the newest traceback's first line
 
     def copy(self) -> LogParser:
         """A parser that goes on from here; values that never change are shared."""
-        return LogParser(
-            self.lines,
-            self.size,
-            self.probes,
-            self.tail,
-            self.head,
-            self.args,
-            self.stages.copy(),
-            self.pools.copy(),
-            self.batches.copy(),
-            self.numbers.copy(),
-            self.trace,
-            self.ready,
-            self.ready_local,
-            self.stopping,
-            self.recognized,
-            self.unhealthy,
-            self.last_raw,
-            self.last_local,
-            self.broken,
-            self.judged,
-            self.failure,
+        return replace(
+            self,
+            stages=self.stages.copy(),
+            pools=self.pools.copy(),
+            batches=self.batches.copy(),
+            numbers=self.numbers.copy(),
         )
 
     # Bytes to segments
@@ -223,6 +209,8 @@ class LogParser:
     # Lines
 
     def _line(self, line: Line) -> None:
+        if self.shipped is not None and not line.prefixed:
+            line = bared(line, self.shipped)
         message = line.message
         batch = _BATCH.match(message)
         if batch is not None:
@@ -258,6 +246,7 @@ class LogParser:
             return
         elif message.startswith("Scheduler hit an exception"):
             self.stages.failed(line.ranks, line.time)
+            self.shipped = wrapper_of(line)
         elif message.startswith("Initialization failed. warmup error"):
             self.stages.never_ready(line.time)
         if not self.recognized:

@@ -71,6 +71,7 @@ _BARE = 24  # one in a bare traceback
 _WARMUP = 20  # one that the warm-up request met
 _LOGGED = 12  # one that was caught and logged
 _HEADLESS = FAINT - 1  # one whose traceback is not in the log
+_CUT = "A process of the server hit an exception; what it was is not in this log."
 
 _TRACEBACK = "Traceback (most recent call last)"
 _HEADER = re.compile(r"^(?P<who>.{0,160}?)" + re.escape(_TRACEBACK))
@@ -302,7 +303,8 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
     header = _HEADER.match(text)
     if header is not None:
         logged = not header["who"] and trace.announced > 0 and line.number - trace.announced <= 1 and not line.prefixed
-        return _begin(trace, trace.announcement if logged else header["who"], logged)
+        begun = _begin(trace, trace.announcement if logged else header["who"], logged)
+        return replace(begun, best=better(begun.best, _header(line, text))) if begun.context == _HIT else begun
     beat = _HEARTBEAT.match(text)
     if beat is not None:
         return replace(trace, heartbeat_stands=beat["at"] == trace.heartbeat, heartbeat=beat["at"])
@@ -318,6 +320,11 @@ def _outside(trace: Trace, line: LogLine, message: str) -> Trace:
     if _FRAME.match(message) and not line.prefixed:  # a log that was cut: the head of this traceback is not there
         return _frame_or_exception(_begin(trace, "", logged=False), line, message)
     return _record(trace, line, text)
+
+
+def _header(line: LogLine, text: str) -> Clue:
+    """All that is known where the log ends before the exception does."""
+    return Clue(_raw(line), line.number, text, FailureKind.SCHEDULER_EXCEPTION, _CUT, _HEADLESS - 1)
 
 
 def _begin(trace: Trace, who: str, logged: bool) -> Trace:
