@@ -129,7 +129,8 @@ class HostWatch:
         else:
             wait = delay * random.uniform(0.8, 1.2)
         try:
-            await asyncio.wait_for(self._wake.wait(), wait)
+            async with asyncio.timeout(wait):  # wait_for of Python 3.11 can lose a cancellation here
+                await self._wake.wait()
         except TimeoutError:
             pass
 
