@@ -7,6 +7,7 @@ variable parts are the mark (hex) and the candidates for Python (checked).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -35,9 +36,10 @@ def sources() -> Mapping[str, str]:
 
 
 def blob(config: Mapping[str, object]) -> bytes:
-    """Length line and program text, as the bootstrap reads them; ``config`` reaches the agent as a literal."""
-    text = f"SOURCES = {dict(sources())!r}\nCONFIG = {dict(config)!r}\n{sources()['boot']}".encode()
-    return b"%d\n" % len(text) + text
+    """Length line and program text, as the bootstrap reads them; then a line of what that program reads itself, since
+    the memory that it takes to compile a text is never given back."""
+    text = sources()["boot"].encode()
+    return b"%d\n%s%s\n" % (len(text), text, json.dumps([dict(sources()), dict(config)]).encode("ascii"))
 
 
 def candidates(python: str | None) -> tuple[str, ...]:

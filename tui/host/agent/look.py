@@ -32,9 +32,9 @@ def ask(agent: Agent, question: dict[str, Any], done: Callable[[dict[str, Any] |
 
 def blob(agent: Agent) -> bytes:
     """This very program again, for a fresh process."""
-    text = "SOURCES = %r\nCONFIG = %r\n%s" % (dict(agent.sources), dict(agent.config), agent.sources["boot"])
-    data = text.encode("utf-8")
-    return b"%d\n" % len(data) + data
+    text = agent.sources["boot"].encode("utf-8")
+    more = json.dumps([dict(agent.sources), dict(agent.config)]).encode("ascii")
+    return b"%d\n%s%s\n" % (len(text), text, more)
 
 
 def look(agent: Agent, question: dict[str, Any]) -> dict[str, Any]:
