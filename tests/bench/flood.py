@@ -34,6 +34,7 @@ class Scenario:
     rate: float
     opening: bytes
     keys: Callable[[int], Iterator[tuple[bytes, re.Pattern[bytes]]]]
+    pauses: tuple[float, float] = (0.1, 0.3)  # between two keys, least and most
 
 
 def walk(servers: int) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
@@ -57,7 +58,7 @@ def stop_and_go(servers: int) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
 SCENARIOS = {
     "wall": Scenario(16, 1000, b"w", walk),
     "pane": Scenario(1, 50_000, b"z", stop_and_go),
-    "board": Scenario(64, 2, b"", walk),
+    "board": Scenario(64, 2, b"", walk, (1.0, 2.0)),
     "million": Scenario(1, 50_000, b"z", stop_and_go),
     "wall4": Scenario(4, 1000, b"w", walk),
 }
@@ -99,7 +100,7 @@ def _measured(scenario: Scenario, rig: Rig, seconds: float, program: Program) ->
     answers = []
     while time.perf_counter() - began < seconds - 3:
         answers.append(1000 * program.press(*next(keys)))
-        program.drain(chance.uniform(0.1, 0.3))
+        program.drain(chance.uniform(*scenario.pauses))
     spent, lasted = program.cpu() - before, time.perf_counter() - began
     output = (program.written - written) / lasted / 1e6
     if len(answers) % 2 and scenario.keys is stop_and_go:

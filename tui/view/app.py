@@ -15,14 +15,14 @@ from textual.widgets import Input
 
 from tui.fleet.api import Source
 from tui.sglang.model import Phase
-from tui.sglang.state import ServerState
 from tui.view import actions, keys, layout, paint
 from tui.view.alerts import Alerts
 from tui.view.doing.alerts import AlertActions
 from tui.view.doing.forms import FormActions
 from tui.view.doing.views import ViewActions
 from tui.view.draw.order import Listing
-from tui.view.glance import Glance, glance
+from tui.view.glance import Glance
+from tui.view.glances import Glances
 from tui.view.log.earlier import EarlierLog
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
@@ -73,8 +73,9 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self._on_ready = on_ready
         self.frozen = frozen
         self._pace = Pace()
-        self._glanced: dict[str, Glance] = {}
+        self._glances = Glances()
         self._seen: tuple[int, int] | None = None
+        self._shape: tuple[int, Glance | None] = (-1, None)  # what the panels were arranged for
         self._error = ""
         self.pending = Pending()
         self.alerts = Alerts()
@@ -163,24 +164,21 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         now = self.source.now()
         seen = (self.source.version, int(now))
         if seen != self._seen:
-            self._seen = seen
-            self.glances = tuple(self._glance(state, now) for state in self.source.states())
-            self._glanced = {one.name: one for one in self.glances}
+            self.glances = self._glances.look(self.source.states(), now, self.selected)
+            self._seen = None if self._glances.late else seen
             self._error = ""
             if self.chosen is None and self.glances:
                 self.selected = self.glances[0].name
-            self.arrange()
+            shape = (self.board_rows, self.chosen)
+            if shape[0] != self._shape[0] or shape[1] is not self._shape[1]:
+                self._shape = shape
+                self.arrange()
         self.draw()
-
-    def _glance(self, state: ServerState, now: float) -> Glance:
-        """What stays true within a second is not asked again."""
-        known = self._glanced.get(state.info.name)
-        return known if known and known.state is state and int(known.now) == int(now) else glance(state, now)
 
     @property
     def chosen(self) -> Glance | None:
         """The selected server."""
-        return self._scene.chosen
+        return next((g for g in self.glances if g.name == self.selected), None)
 
     def worth_showing(self) -> str | None:
         """The server whose details say most: one that starts, else one that failed, else the first."""

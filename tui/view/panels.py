@@ -59,6 +59,10 @@ class Board(Sheet, can_focus=True):
     selected: str | None = None
     first = 0
 
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._known: board.Known = {}
+
     def rows(self, columns: int, rows: int) -> list[Row]:
         entries = board.entries(self.glances, by_host=self.order.by_host)
         if not entries and self.order.only:
@@ -67,7 +71,8 @@ class Board(Sheet, can_focus=True):
         above = at - 1 if at and isinstance(entries[at - 1], str) and rows > 1 else at  # with its host
         self.first = max(0, min(max(self.first, at - rows + 1), above, len(entries) - rows))
         window = slice(self.first, self.first + rows)
-        return board.board(self.glances, columns, self.selected, by_host=self.order.by_host, window=window)
+        by_host = self.order.by_host
+        return board.board(self.glances, columns, self.selected, by_host=by_host, window=window, known=self._known)
 
     def hidden(self) -> tuple[int, int]:
         """Rows above and below the screen."""

@@ -27,10 +27,14 @@ INKS: dict[Phase, str] = {
     Phase.LOST: "warn",
 }
 _WORD = 11  # columns of the state's word, as wide as "Mamba cache"
+_EDGE = 1  # columns that stay empty at the right
 _GIVES_WAY = 50  # columns kept no longer than this make room for a warning
 _WARNING_MIN = 14  # columns of a warning that say something
 _WHY_MIN = 5  # columns of a failure's reason that are worth showing before its remedy
 
+
+Known = dict[str, tuple[Glance, tuple[object, ...], Row]]
+"""By server: the glance at it, all else that its row depends on, and the row."""
 
 Entry = Glance | str
 """A row of the board: a server, or the host of those below it."""
@@ -53,18 +57,28 @@ def board(
     *,
     by_host: bool = False,
     window: slice = slice(None),
+    known: Known | None = None,
 ) -> list[Row]:
     """Rows of at most ``columns``, one per server in the given order; the ``selected`` one is marked. ``window``: only
-    these rows, under the same columns."""
+    these rows, under the same columns. ``known``: rows of earlier drawings, used and added to."""
     names = min(max((len(g.name) for g in glances), default=4), max(6, columns // 5))
-    room = columns - (2 + 2 + names + 2 + _WORD + 1)
+    room = columns - (2 + 2 + names + 2 + _WORD + 1) - _EDGE
     shown = chosen(glances, room, by_host)
     return [
         _heading(entry, [g for g in glances if (g.state.info.host or "") == entry], columns)
         if isinstance(entry, str)
-        else _row(entry, columns, names, shown, entry.name == selected)
+        else _kept({} if known is None else known, entry, columns, names, shown, entry.name == selected)
         for entry in entries(glances, by_host=by_host)[window]
     ]
+
+
+def _kept(known: Known, glance: Glance, columns: int, names: int, shown: Sequence[Column], selected: bool) -> Row:
+    """The row of a server; the one of the last drawing where nothing that it depends on is different."""
+    like = (columns, names, tuple(shown), selected)
+    before = known.get(glance.name)
+    if before is None or before[0] is not glance or before[1] != like:
+        before = known[glance.name] = (glance, like, _row(glance, columns, names, shown, selected))
+    return before[2]
 
 
 def _heading(host: str, glances: Sequence[Glance], columns: int) -> Row:
@@ -95,10 +109,11 @@ def _row(glance: Glance, columns: int, names: int, shown: Sequence[Column], sele
         *_word(glance, ink),
         Span(" "),
     ]
-    room = columns - width(head)
+    room = columns - width(head) - _EDGE
     row = [*head, *_body(glance, room, shown)]
     mark = " choice" if selected else ""
-    row = spread(fit(row, columns), [], columns) if selected else fit(row, columns)
+    row = fit(row, columns - _EDGE)
+    row = spread(row, [], columns) if selected else row
     return [Span(s.text, s.ink + mark, f"select:{glance.name}") for s in row]
 
 
