@@ -122,7 +122,8 @@ class Restarter:
                     if await self._attempt(run):
                         return
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), self._limits.longest)
+                async with asyncio.timeout(self._limits.longest):
+                    await self._news.wait()
 
     async def _attempt(self, run: str) -> bool:
         """Launch again, unless somebody was quicker or wants it ended. False: try again when there is news."""

@@ -74,7 +74,8 @@ class Restarters:
                     restarters[name].lease(lease)
             looked.set()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(back.wait(), self._limits.poll)
+                async with asyncio.timeout(self._limits.poll):
+                    await back.wait()
 
     async def close(self) -> None:
         for task in self._tasks:
