@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,16 +12,16 @@ import pytest
 from tests.terminal import DEADLINE, ROOT, SCREEN_OFF, SCREEN_ON, Terminal
 
 MAIN = "from tui.cli.main import main; main()"
-Open = Callable[[str], Terminal]
+Open = Callable[..., Terminal]
 
 
 @pytest.fixture
 def hcs_tui(tmp_path: Path) -> Iterator[Open]:
     opened: list[Terminal] = []
 
-    def start(profile: str) -> Terminal:
-        env = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
-        opened.append(Terminal([sys.executable, "-c", MAIN, profile], env))
+    def start(*words: str) -> Terminal:
+        env = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(tmp_path)}
+        opened.append(Terminal([sys.executable, "-c", MAIN, *words], env))
         return opened[-1]
 
     yield start
@@ -64,3 +65,50 @@ def test_a_file_that_is_not_there_opens_no_screen(hcs_tui: Open) -> None:
     terminal.shows("none.yaml: no such file")
     assert terminal.process.wait(DEADLINE) == 2
     assert SCREEN_ON not in terminal.output
+
+
+def test_without_a_profile_one_is_chosen_and_opened(hcs_tui: Open, tmp_path: Path) -> None:
+    folder = tmp_path / "hcs-tui"
+    folder.mkdir()
+    (folder / "config.yaml").write_text("theme: light\n")
+    (folder / "zebra.yaml").write_text(
+        "# Striped\nhosts: {box: {ssh: 'nobody@127.0.0.1:1'}}\ndefaults: {host: box, args: {model-path: /m}}\n"
+        "servers: {first-seen: {port: 30000}}\n"
+    )
+    (folder / "broken.yaml").write_text("servers:\n  a: {port: 0}\n")
+    terminal = hcs_tui()
+    terminal.shows("Which profile?")
+    terminal.shows("Striped")
+    terminal.press(b"broken")
+    terminal.shows("broken.yaml:2: servers.a: no host")
+    terminal.press(b"\x7f" * len("broken") + b"zebra")
+    terminal.shows("zebra.yaml")
+    terminal.press(b"\r")
+    terminal.shows("first-seen")
+    terminal.press(b"q")
+    terminal.ended()
+    assert terminal.process.returncode == 0
+
+
+def test_leaving_the_picker_is_no_failure(hcs_tui: Open) -> None:
+    terminal = hcs_tui()
+    terminal.shows("Which profile?")
+    terminal.press(b"\x1b")
+    terminal.ended()
+    assert terminal.process.returncode == 0
+
+
+@pytest.mark.parametrize("words", [(), ("plain",)])
+def test_broken_settings_are_one_line_and_open_no_screen(hcs_tui: Open, tmp_path: Path, words: tuple[str, ...]) -> None:
+    path = tmp_path / "hcs-tui" / "config.yaml"
+    path.parent.mkdir()
+    path.write_text("theme: dark\nbel: false\n")
+    terminal = hcs_tui(*words)
+    terminal.shows(f"{path}:2: bel: unknown key; did you mean 'bell'?")
+    assert terminal.process.wait(DEADLINE) == 2
+    assert SCREEN_ON not in terminal.output and b"Traceback" not in terminal.output
+
+
+def test_without_a_terminal_there_is_no_picker() -> None:
+    told = subprocess.run([sys.executable, "-c", MAIN], stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE)
+    assert told.returncode == 2 and told.stderr.count(b"\n") == 1 and b"needs a terminal" in told.stderr

@@ -6,12 +6,13 @@ import asyncio
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from tui.cli.config import load_settings
-from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, open_profile
 from tui.cli.terminal import has_terminal, require_terminal
@@ -47,40 +48,72 @@ def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = F
     ``load`` is called after the first paint, which shows ``title``; then the hosts are connected.
     """
     require_terminal()
+    settings = load_settings()
     gc.disable()  # nothing that a start makes is garbage; looking for some would cost a tenth of its time
     from tui.fleet.opening import Opening
     from tui.view.app import HcsApp
 
-    settings = load_settings()
     live = _Live(load, read_only, launch)
 
     def painted() -> None:
         app.run_worker(live.start(app))
 
     app = HcsApp(Opening(title, read_only=read_only), on_ready=painted, lasting=not launch, settings=settings)
-    try:
-        app.run()
-    finally:
-        live.end()
-    return _ending(app)
+    return live.run(app)
+
+
+def show_picker(*, read_only: bool = False) -> Exit:
+    """Choose a profile on the screen, then open the dashboard over it."""
+    require_terminal()
+    settings = load_settings()
+    from tui.fleet.opening import Opening
+    from tui.view.app import HcsApp
+
+    live = _Live(None, read_only)
+
+    def painted() -> None:
+        from tui.cli.picking import choices
+        from tui.view.screens.picker import Picker
+
+        app.push_screen(Picker(choices), chosen)
+
+    def chosen(path: Path | None) -> None:
+        if path is None:
+            app.exit()
+            return
+        app.open(Opening(path.stem, read_only=read_only))
+        live.load = partial(open_profile, str(path), quiet=True)
+        app.run_worker(live.start(app))
+
+    app = HcsApp(Opening("", read_only=read_only), on_ready=painted, settings=settings)
+    return live.run(app)
 
 
 @dataclass
 class _Live:
     """A profile under an open dashboard, and its fleet once it has been read."""
 
-    load: Callable[[], Profile]
+    load: Callable[[], Profile] | None  # nothing as long as none was chosen
     read_only: bool
-    launch: bool
+    launch: bool = False
     source: FleetThread | None = None
     warnings: Sequence[Problem] = ()
     error: Exception | None = None
+
+    def run(self, app: HcsApp) -> Exit:
+        """Show the dashboard until it is left."""
+        try:
+            app.run()
+        finally:
+            self.end()
+        return _ending(app)
 
     async def start(self, app: HcsApp) -> None:
         """Read the profile and show its fleet; where that fails, close the dashboard, for ``end`` to tell."""
         try:
             from tui.fleet.thread import FleetThread
 
+            assert self.load is not None
             profile = await asyncio.to_thread(self.load)
             self.warnings = profile.warnings
             self.source = FleetThread(profile, read_only=self.read_only, launch=self.launch)
@@ -111,23 +144,9 @@ def command(profile: str | None, read_only: bool) -> Exit:
     from tui.profile.builtin import find_profile
 
     if profile is None:
-        require_terminal()
-        profile = _pick()
+        return show_picker(read_only=read_only)
     path = find_profile(profile)
     if path.is_file() and has_terminal():
         return show_profile(lambda: open_profile(profile, quiet=True), path.stem, read_only=read_only)
     loaded = open_profile(profile, quiet=True)  # of what is no file or has no screen, mistakes are told at once
     return show_profile(lambda: loaded, loaded.name, read_only=read_only)
-
-
-def _pick() -> str:
-    """Ask which of the profiles in ./profiles, the user's config folder and the built-in ones to open."""
-    from tui.profile.builtin import available_profiles
-
-    paths = available_profiles()
-    if not paths:
-        fail("no profile found: hcs-tui PROFILE, or put one into ./profiles")
-    for number, path in enumerate(paths, 1):
-        narrate(f"{number:3}  {path.stem:<24} {path}")
-    choice: int = click.prompt("profile", type=click.IntRange(1, len(paths)), err=True)
-    return str(paths[choice - 1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -11,12 +11,14 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Container
 from textual.css.query import NoMatches
+from textual.filter import LineFilter
 from textual.widgets import Input
 
 from tui.fleet.api import Source
 from tui.sglang.model import Phase
 from tui.view import actions, keys, layout, paint
 from tui.view.alerts import Alerts
+from tui.view.ascii import AsciiFilter
 from tui.view.doing.alerts import AlertActions
 from tui.view.doing.forms import FormActions
 from tui.view.doing.views import ViewActions
@@ -85,9 +87,14 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         for own in THEMES:
             self.register_theme(own)
         self.settings = settings or Settings()
+        self._ascii = AsciiFilter()
         self.theme = theme_name(theme or self.settings.theme)
         self.acts = keys.remapped(self.settings.keys)
         self.set_keymap(dict(self.settings.keys))
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """What all that is drawn goes through."""
+        return [*super().get_line_filters(), *([self._ascii] if self.settings.ascii else [])]
 
     # composing
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import zip_longest
+from typing import TYPE_CHECKING, cast
 
 from rich.segment import Segment
 from textual import events
@@ -14,8 +15,12 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.sglang.safe import safe
+from tui.view.ascii import ascii_text
 from tui.view.draw.row import Row, Span
 from tui.view.theme import Inks
+
+if TYPE_CHECKING:
+    from tui.view.app import HcsApp
 
 
 class Sheet(Widget, can_focus=False):
@@ -63,7 +68,8 @@ class Sheet(Widget, can_focus=False):
     def inks(self) -> Inks:
         """The styles of the app's present theme."""
         if self._inks is None:
-            self._inks = Inks(self.app.current_theme, grey=bool(os.environ.get("NO_COLOR")))
+            grey, settings = bool(os.environ.get("NO_COLOR")), cast("HcsApp", self.app).settings
+            self._inks = Inks(self.app.current_theme, grey=grey, ascii=settings.ascii)
         return self._inks
 
     def notify_style_update(self) -> None:
@@ -111,7 +117,8 @@ def _changed(before: list[Row], after: list[Row], rows: int) -> list[tuple[int, 
 
 def strip(row: Iterable[Span], columns: int, inks: Inks) -> Strip:
     """A row as a strip of exactly ``columns``."""
-    segments = [Segment(safe(span.text), inks[span.ink]) for span in row if span.text]
+    drawn = ascii_text if inks.ascii else str
+    segments = [Segment(drawn(safe(span.text)), inks[span.ink]) for span in row if span.text]
     return Strip(segments).adjust_cell_length(columns, inks.ground)
 
 

@@ -87,7 +87,8 @@ THEMES = (_theme(DARK, _DARK, True), _theme(LIGHT, _LIGHT, False))
 class Inks:
     """The styles of one theme's inks, on its ground; as greys where colours are not wanted."""
 
-    def __init__(self, theme: Theme, *, grey: bool = False) -> None:
+    def __init__(self, theme: Theme, *, grey: bool = False, ascii: bool = False) -> None:
+        self.ascii = ascii  # whether rows are drawn with characters of ASCII alone
         base = PALETTES[DARK if theme.dark else LIGHT]
         own = {key.removeprefix("hcs-"): value for key, value in theme.variables.items() if key.startswith("hcs-")}
         self._palette = {**base, **(own or _from_theme(theme))}

@@ -1,0 +1,41 @@
+"""ASCII alone: every view, every dialog; states still differ."""
+
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+
+from tests.view.sources import FixedSource
+from tui.view.app import HcsApp
+from tui.view.ascii import ascii_text
+from tui.view.glance import GLYPHS
+from tui.view.settings import Settings
+from tui.view.snapshot import screen_text
+
+
+@pytest.mark.parametrize("key", ["", "w", "c", "question_mark", "K", "B", "A", "E", "z", "ctrl+p"])
+async def test_nothing_else_is_on_the_screen(source: FixedSource, key: str) -> None:
+    path = source.logs["gpu0"]
+    with path.open("a") as file:
+        file.write("日本 ✨ é\n")
+    app = HcsApp(source, frozen=True, settings=Settings(ascii=True))
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        if key:
+            await pilot.press(key)
+        await pilot.pause()
+        text = screen_text(app)
+        assert text.isascii(), {c for c in text if not c.isascii()}
+        assert "gpu0" in text or key
+
+
+async def test_without_it_borders_are_drawn(source: FixedSource) -> None:
+    async with HcsApp(source, frozen=True).run_test() as pilot:
+        await pilot.pause()
+        assert not screen_text(pilot.app).isascii()
+
+
+def test_states_differ_and_widths_stay() -> None:
+    assert len({ascii_text(glyph) for glyph in GLYPHS.values()}) == len(GLYPHS)
+    for text in ("┏━┓ ▁▂▃█ ⣿⠁⠀", "日本 ✨ é ﬁ", "a\u202f1 → …", "\u200b"):
+        assert ascii_text(text).isascii() and cell_len(ascii_text(text)) == cell_len(text), text
+    assert ascii_text("▁▂▃▄▅▆▇█") == "_.-:=+*#" and ascii_text("é") == "e"
