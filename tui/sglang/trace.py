@@ -71,6 +71,7 @@ _BARE = 24  # one in a bare traceback
 _WARMUP = 20  # one that the warm-up request met
 _LOGGED = 12  # one that was caught and logged
 _HEADLESS = FAINT - 1  # one whose traceback is not in the log
+_BEHEADED = "A process of the server hit this exception; its traceback is not in this log."
 _CUT = "A process of the server hit an exception; what it was is not in this log."
 
 _TRACEBACK = "Traceback (most recent call last)"
@@ -364,7 +365,7 @@ def _record(trace: Trace, line: LogLine, text: str) -> Trace:
 def _headless(trace: Trace, line: LogLine, text: str) -> Trace:
     """An exception without its traceback, in a log that was cut: little, yet more than that something died."""
     row = match(text, EXCEPTIONS)
-    kind, explanation = (row.kind, row.explanation) if row else (None, None)
+    kind, explanation = (row.kind, row.explanation) if row else (FailureKind.SCHEDULER_EXCEPTION, _BEHEADED)
     return replace(trace, best=better(trace.best, Clue(_raw(line), line.number, text, kind, explanation, _HEADLESS)))
 
 
