@@ -148,15 +148,26 @@ async def watch(fleet: Fleet, agents: list[int], seconds: float) -> None:
     print(f"whole machine CPU   {(busy() - others) / took * 100:8.1f} % of {os.cpu_count()} CPUs, load {load}")
 
 
+def pairs(fleet: Fleet) -> list[tuple[Path, Path]]:
+    """(log on the host, spool) of every server."""
+    states = fleet.supervisors.values()
+    return [(Path(s.state.run.log), s.log_path) for s in states if s.state.run and s.state.run.log and s.log_path]
+
+
+def sizes(fleet: Fleet) -> list[tuple[int, int]]:
+    return [(log.stat().st_size, spool.stat().st_size) for log, spool in pairs(fleet)]
+
+
 async def compare(fleet: Fleet) -> None:
     """All servers are gone: are the spools the hosts' logs?"""
-    pairs = [(s.state.run.log, s.log_path) for s in fleet.supervisors.values() if s.state.run and s.log_path]
-    sizes = [(Path(log).stat().st_size, spool.stat().st_size) for log, spool in pairs]
-    same = sum(filecmp.cmp(log, spool, shallow=False) for log, spool in pairs)
-    written = sum(Path(log).read_bytes().count(b"\n") for log, _ in pairs)
-    spooled = sum(spool.read_bytes().count(b"\n") for _, spool in pairs)
+    both = pairs(fleet)
+    same = sum(filecmp.cmp(log, spool, shallow=False) for log, spool in both)
+    written = sum(log.read_bytes().count(b"\n") for log, _ in both)
+    spooled = sum(spool.read_bytes().count(b"\n") for _, spool in both)
     print(f"lines               written {written}   spooled {spooled}   lost {written - spooled}")
-    print(f"spools identical    {same} of {len(fleet.supervisors)}   {sum(size for size, _ in sizes) / 1e6:.1f} MB")
+    print(
+        f"spools identical    {same} of {len(fleet.supervisors)}   {sum(size for size, _ in sizes(fleet)) / 1e6:.1f} MB"
+    )
 
 
 async def act(fleet: Fleet, kind: type[Launch] | type[Kill]) -> None:
@@ -187,6 +198,7 @@ async def main(hosts: int, servers: int, rate: float, seconds: float) -> None:
         finally:
             await act(fleet, Kill)
             assert await fleet.until(lambda: all(s.state.exit for s in fleet.supervisors.values()), DEADLINE)
+            assert await fleet.until(lambda: all(here == there for there, here in sizes(fleet)), DEADLINE)
             await compare(fleet)
             await fleet.close()
 
