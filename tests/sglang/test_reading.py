@@ -6,6 +6,7 @@ import random
 import time
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -191,6 +192,13 @@ def test_a_progress_bars_past_is_kept_short() -> None:
     assert len(parser.head) <= HEAD_CAP
     told = parser.facts()
     assert told.progress is not None and (told.progress.done, told.stage) == (1, "loading_weights")
+
+
+def test_a_bar_that_is_drawn_again_as_it_was_is_read_once() -> None:
+    parser = LogParser()
+    with patch.object(LogParser, "_segment", autospec=True, side_effect=LogParser._segment) as segment:
+        parser.feed(b"Loading 10%\r" * 1000 + b"Loading 20%\r")
+    assert [call.args[1] for call in segment.call_args_list] == [b"Loading 10%", b"Loading 20%"]
 
 
 def test_blank_lines_are_counted_and_end_a_traceback() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tui.sglang.facts import LogFacts, read
 from tui.sglang.model import Progress, Stage
+from tui.sglang.stages import Stages
 
 
 def told(*messages: str, start: str = "2026-02-01 00:05:") -> LogFacts:
@@ -173,3 +174,25 @@ def test_wrappers(line: str, rank: str) -> None:
     )
     facts = read([(serving + "\n").encode()])
     assert facts.ready and facts.last_generate == 7.5
+
+
+def test_ranks_at_their_own_pace_take_no_time_each() -> None:
+    ranks = [
+        (f"TP{rank}", second, words)
+        for rank in range(64)
+        for second, words in ((0, "Load weight begin. avail mem=1 GB"), (2, "KV Cache is allocated. #tokens: 9"))
+    ]
+    log = "".join(f"[2026-02-01 00:05:{second:02} {rank}] {words}\n" for rank, second, words in ranks)
+    spans = {span.stage: span.seconds for span in read([log.encode()]).stages}
+    assert spans[Stage.LOADING_WEIGHTS] == 2.0  # and not twice that for each of the 64
+
+
+def test_thousands_of_ranks_are_looked_at_by_place() -> None:
+    stages = Stages()
+    for rank in range(4000):
+        stages.rank_reached(f"DP{rank}", Stage.LOADING_WEIGHTS, None)
+    for rank in range(3999):
+        stages.rank_reached(f"DP{rank}", Stage.KV_CACHE, None)
+    assert (stages.stage, stages.missing, len(stages.stood)) == (Stage.LOADING_WEIGHTS, ("DP3999",), 2)
+    stages.rank_reached("DP3999", Stage.KV_CACHE, None)
+    assert (stages.stage, stages.missing, len(stages.stood)) == (Stage.KV_CACHE, (), 1)

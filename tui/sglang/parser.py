@@ -73,6 +73,7 @@ class LogParser:
     probes: int = 0  # bytes of probe lines
     tail: bytes = b""  # the segment that has not ended
     head: bytes = b""  # what came before it in its line
+    shown: bytes = b""  # the newest segment of that
     args: MappingProxyType[str, str] = field(default_factory=lambda: MappingProxyType({}))
     stages: Stages = field(default_factory=Stages)
     pools: Pools = field(default_factory=Pools)
@@ -120,7 +121,7 @@ class LogParser:
 
     def leap(self, size: int) -> None:
         """Go on ``size`` bytes later, at the start of a line; what lies between is not read."""
-        self.tail = self.head = b""
+        self.tail = self.head = self.shown = b""
         self.size += size
 
     def _whole(self, text: bytes) -> None:
@@ -173,8 +174,10 @@ class LogParser:
         if b"\r" in piece:
             *done, piece = piece.split(b"\r")
             for segment in done:
-                self._segment(self._joined(segment))
-                self.tail = b""
+                segment = self._joined(segment)
+                if segment != self.shown or not segment:  # a bar that is drawn again as it was says nothing new
+                    self._segment(segment)
+                self.shown, self.tail = segment, b""
         self.tail = self._joined(piece)
 
     def _joined(self, more: bytes) -> bytes:
@@ -186,7 +189,7 @@ class LogParser:
         segment, self.tail = self.tail, b""
         if segment or not self.head:
             self._segment(segment)
-        self.head = b""
+        self.head = self.shown = b""
         self.lines += 1
 
     def finish(self) -> None:

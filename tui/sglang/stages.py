@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tui.sglang.lines import natural
 from tui.sglang.model import Progress, Stage, StageSpan
+from tui.sglang.replicas import LATE
 
 _S = Stage
 _Rows = tuple[tuple[re.Pattern[str], Stage], ...]
@@ -144,16 +147,16 @@ def bar(message: str) -> Progress | None:
     return Progress("graphs", int(found[1]), int(found[2])) if found else None
 
 
-@dataclass(slots=True)
-class _Place:
+class _Place(NamedTuple):
     """Where one rank stands. ``turn`` counts how often it went back (a draft model loads after the target)."""
 
+    turn: int
+    order: int
     stage: Stage
-    turn: int = 0
 
     @property
     def position(self) -> tuple[int, int]:
-        return self.turn, _ORDER[self.stage]
+        return self.turn, self.order
 
 
 @dataclass(slots=True)
@@ -161,6 +164,7 @@ class Stages:
     """How far each rank has come, and how long the server as a whole stood in each stage."""
 
     places: dict[str, _Place] = field(default_factory=dict)
+    stood: Counter[_Place] = field(default_factory=Counter)  # how many ranks stand there: few places, many ranks
     main: Stage | None = None
     leader: tuple[tuple[int, int], Stage] | None = None  # where a leader stood, and the stage that it told from there
     expected: tuple[str, ...] | None = None  # the ranks that the arguments imply; ``None``: not yet asked
@@ -173,7 +177,8 @@ class Stages:
 
     def copy(self) -> Stages:
         return Stages(
-            {rank: _Place(p.stage, p.turn) for rank, p in self.places.items()},
+            self.places.copy(),
+            self.stood.copy(),
             self.main,
             self.leader,
             self.expected,
@@ -191,9 +196,7 @@ class Stages:
         if self.main in (Stage.WARMUP, Stage.READY):
             return self.main
         if self.places:
-            slowest = min(
-                (self._stands(place) for place in self.places.values()), key=lambda place: place.position
-            ).stage
+            slowest = self._slowest().stage
             return slowest if self.main is None or _ORDER[slowest] >= _ORDER[self.main] else self.main
         return self.main
 
@@ -202,7 +205,8 @@ class Stages:
         """The ranks that the others wait for: behind the furthest, or expected and not heard of."""
         if self.over or self.main in (Stage.WARMUP, Stage.READY) or not any(self.places):
             return ()
-        stands = {rank: self._stands(place).position for rank, place in self.places.items()}
+        positions = {place: self._stands(place).position for place in self.stood}
+        stands = {rank: positions[place] for rank, place in self.places.items()}
         top = max(stands.values())
         behind = {rank for rank, position in stands.items() if position < top}
         unheard = {rank for rank in self.expected or () if rank not in self.places}
@@ -211,30 +215,46 @@ class Stages:
     def _stands(self, place: _Place) -> _Place:
         """Where a rank stands: with the leader, if it has come to where the leader spoke for all."""
         if self.leader is not None and place.position == self.leader[0]:
-            return _Place(self.leader[1], place.turn)
+            return _Place(place.turn, _ORDER[self.leader[1]], self.leader[1])
         return place
+
+    def _slowest(self) -> _Place:
+        """The furthest behind of the places where ranks stand; of two that are one step, the first rank's."""
+        stands = {self._stands(place) for place in self.stood}
+        last = min(place.position for place in stands)
+        if len([place for place in stands if place.position == last]) > 1:
+            return next(at for place in self.places.values() if (at := self._stands(place)).position == last)
+        return next(place for place in stands if place.position == last)
+
+    def _put(self, rank: str, place: _Place | None) -> None:
+        before = self.places.get(rank)
+        if before is not None:
+            self.stood[before] -= 1
+            if not self.stood[before]:
+                del self.stood[before]
+        if place is None:
+            self.places.pop(rank, None)
+        else:
+            self.places[rank] = place
+            self.stood[place] += 1
 
     def rank_reached(self, rank: str, stage: Stage, time: float | None) -> None:
         if self.over or (not rank and any(self.places)):
             return  # the main process of a server whose ranks have names
         self.told = True
         if rank and "" in self.places:
-            del self.places[""]
+            self._put("", None)
         place = self.places.get(rank)
-        if place is None:
-            if len(self.places) < 4096:
-                self.places[rank] = _Place(stage)
-        else:
-            if _ORDER[stage] < _ORDER[place.stage]:
-                place.turn += 1
-            place.stage = stage
+        if place is not None or len(self.places) < 4096:
+            again = place is not None and _ORDER[stage] < place.order
+            self._put(rank, _Place((place.turn if place else 0) + again, _ORDER[stage], stage))
         self._moved(time)
 
     def leader_reached(self, rank: str, stage: Stage, time: float | None) -> None:
         """A stage that rank 0 alone tells: all ranks that come to where it stands are in it."""
         if rank not in self.places:
             self.rank_reached(rank, stage, time)
-        elif not self.over and _ORDER[stage] > _ORDER[self.places[rank].stage]:
+        elif not self.over and _ORDER[stage] > self.places[rank].order:
             self.leader = (self.places[rank].position, stage)
             self._moved(time)
 
@@ -242,7 +262,7 @@ class Stages:
         """A rank failed where it stands: that is how far the start came, and what others still reach is no progress."""
         place = self.places.get(rank)
         if place is not None and self.main not in (Stage.WARMUP, Stage.READY) and not self.over:
-            self.over, self.places = True, {rank: place}
+            self.over, self.places, self.stood = True, {rank: place}, Counter([place])
             self._moved(time)
 
     def main_reached(self, stage: Stage, time: float | None) -> None:
@@ -277,6 +297,7 @@ class Stages:
             self.main = stage
             if stage not in (Stage.WARMUP, Stage.READY):
                 self.places.clear()
+                self.stood.clear()
             self.leader = None
             self._moved(time)
 
@@ -285,6 +306,8 @@ class Stages:
         if stage is self.current or stage is None:
             return
         self.progress = None
+        if time is not None and self.since is not None and self.since - LATE <= time:
+            time = max(time, self.since)  # ranks write at their own pace: what is told late took no time of its own
         if stage is Stage.MAMBA_CACHE and self.current is Stage.KV_CACHE and self.spans_[self.current].seconds is None:
             # What passed since the weights were loaded went into the pool that is told first.
             begun = self.spans_.pop(Stage.KV_CACHE)
