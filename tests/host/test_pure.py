@@ -78,7 +78,7 @@ def test_a_process_may_be_called_anything() -> None:
     fields = " ".join(str(number) for number in range(3, 53)).split()
     fields[0] = "S"
     proc = parse_stat(7, "7 (a) b (c)) " + " ".join(fields))
-    assert proc == Proc(7, "a) b (c)", "S", 4, 6, 22)
+    assert proc == Proc(7, "a) b (c)", "S", 4, 6, 22, threads=20)
     assert parse_stat(7, "garbage") is None
 
 
