@@ -93,4 +93,5 @@ def test_without_a_file_no_reader_of_files_is_loaded(tmp_path: Path) -> None:
 
 def test_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schema", "config"]) is Exit.OK
-    assert '"alert_command"' in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert '"alert_command"' in printed and '"smoke_test"' in printed

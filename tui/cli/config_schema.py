@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 from pydantic_core import ErrorDetails
 
 from tui.profile.problem import nearest
-from tui.view.keys import key_error
+from tui.view.keys import key_error, movable
 from tui.view.theme import theme_names
 
 
@@ -66,7 +66,9 @@ class ConfigSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    keys: Annotated[dict[str, Key], BeforeValidator(_mapping)] = Field(default_factory=dict)
+    keys: Annotated[dict[str, Key], BeforeValidator(_mapping)] = Field(
+        default_factory=dict, json_schema_extra={"propertyNames": {"enum": list(movable())}}
+    )
     theme: Annotated[str, *_shown(_theme, type="string", enum=list(theme_names()))] = "dark"
     ascii: Yes = False
     bell: Yes = True

@@ -111,14 +111,19 @@ class Picker(Screen[Path | None]):
         if self.shown:
             head.update(titles)
             options.highlighted = 0
+            self._describe(0)
         else:
             none = "no profile is found: put one into ./profiles, or name a file: hcs-tui FILE"
             head.update(f"no profile matches “{words}”" if self._all else none)
             self.query_one("#detail-line", Static).update("")
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        if event.option_index < len(self.shown):
-            choice = self.shown[event.option_index]
+        self._describe(event.option_index)
+
+    def _describe(self, at: int) -> None:
+        """Say below the list where a profile is, and what is wrong with it."""
+        if at < len(self.shown):
+            choice = self.shown[at]
             line = self.query_one("#detail-line", Static)
             told = [str(choice.path), *(choice.errors or (choice.description,))]
             lines = [part for text in told for part in wrap(clean(text), max(20, line.size.width))]
