@@ -166,7 +166,7 @@ _GENERAL: tuple[Row, ...] = (
     row(
         r"(?:CUDA|HIP|NPU|XPU|MUSA|GPU|MLU)\b.{0,30}(?:out of memory|OutOfMemory)|OutOfMemoryError|"
         r"cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|"
-        r"CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|out of memory on device",
+        r"RESOURCE_EXHAUSTED|CUBLAS_STATUS_ALLOC_FAILED|CUDNN_STATUS_ALLOC_FAILED|out of memory on device",
         None,
         "A GPU ran out of memory.",
         _E | _T | _L,

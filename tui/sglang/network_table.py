@@ -70,6 +70,7 @@ NETWORK: tuple[Row, ...] = (
         _S,
         FAINT,
     ),
+    row(r"^ConnectionRefusedError\b", K.OTHER, "A service that the server needs refused the connection."),
     row(
         r"(?i)nccl (?:error|internal|communicator)|nccl\w*Error|DistBackendError|\brccl\b|hccl|"
         r"Watchdog caught collective operation timeout",

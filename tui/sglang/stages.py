@@ -79,7 +79,10 @@ HINT_ROWS: _Rows = tuple(
         (r"\s*File \".{1,400}, in (?:init_cuda_graphs|init_device_graphs|init_decode_cuda_graph)\b", _S.CUDA_GRAPH),
         (r"\s*File \".{0,400}(?:cuda_graph_runner|eagle_draft_\w+_runner)\.py\", line \d+, in ", _S.CUDA_GRAPH),
         (r"(?:\w+: )?Capture \w{1,10} graph failed", _S.CUDA_GRAPH),
-        (r"\s*File \".{0,400}/(?:memory_pool_host|pool_host/\w+|hiradix_cache)\.py\", line", _S.HOST_CACHE),
+        (
+            r"\s*File \".{0,400}/(?:memory_pool_host|pool_host/\w+|hiradix_cache|mem_cache/storage/[\w/]+)\.py\", line",
+            _S.HOST_CACHE,
+        ),
         (r"(?:\w+: )?(?:Not enough GPU memory for hybrid|Hybrid) \(mamba", _S.MAMBA_CACHE),
         (r"(?:\w+: )?Not enough host memory (?:available|for (?!request))", _S.HOST_CACHE),
         (r"(?:\w+: )?No host memory is left for HiCache|(?:\w+: )?cudaHostRegister failed", _S.HOST_CACHE),

@@ -72,6 +72,7 @@ _WARMUP = 20  # one that the warm-up request met
 _LOGGED = 12  # one that was caught and logged
 _HEADLESS = FAINT - 1  # one whose traceback is not in the log
 _BEHEADED = "A process of the server hit this exception; its traceback is not in this log."
+_ALONE = "A process that this one talks to is gone, or closed the connection; its own error is not in this log."
 _CUT = "A process of the server hit an exception; what it was is not in this log."
 
 _TRACEBACK = "Traceback (most recent call last)"
@@ -248,6 +249,10 @@ def _exception(trace: Trace, line: LogLine, text: str) -> Trace:
 
 def _clue_of(trace: Trace, line: LogLine, text: str) -> Clue:
     raw = _raw(line)
+    if NOISE.search(text) and trace.context == _HIT:  # noise beside another failure, the cause where it is alone
+        row = match(text, EXCEPTIONS)
+        kind, explanation = (row.kind, row.explanation) if row else (FailureKind.SCHEDULER_EXCEPTION, _ALONE)
+        return Clue(raw, line.number, text, kind, explanation, FAINT, trace.frame, trace.where)
     if NOISE.search(text):
         return Clue(raw, line.number, text, FailureKind.CHILD_DIED, None, 3, trace.frame, trace.where, trace.bare)
     if trace.context == _WARMUP:
