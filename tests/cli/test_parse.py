@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -14,6 +15,10 @@ from tests.cli.test_frame import ROOT, hcs_tui
 
 REAL = ROOT / "tests/data/real"
 CORPUS = ROOT / "tests/data/corpus"
+VLLM_FAILED = """
+ERROR 11-30 03:00:20 [core.py:396]   File "/usr/lib/vllm/v1/engine/core.py", line 387, in run_engine_core
+ERROR 11-30 03:00:20 [core.py:396] ValueError: No available memory for the cache blocks.
+"""
 VLLM = """\
 INFO 06-01 10:00:00 [api_server.py:1043] vLLM API server version 0.9.0
 INFO 06-01 10:00:05 [core.py:58] Initializing a V1 LLM engine (v0.9.0) with config: model='/m'
@@ -61,9 +66,12 @@ def test_words() -> None:
         (b"", 3, "is empty"),
         (b" \n\n", 3, "is empty"),
         (VLLM.encode(), 3, "is a log of vLLM"),
+        (VLLM_FAILED.encode(), 3, "is a log of vLLM"),
         (bytes(range(256)) * 400, 3, "is binary"),
+        (gzip.compress(b"[2026-01-01 00:00:00] sglang"), 3, "is compressed; read it by `zcat "),
+        ("[2026-01-01 00:00:00] sglang".encode("utf-16"), 3, "is in UTF-16; read it by `iconv "),
     ],
-    ids=["empty", "blank", "vllm", "binary"],
+    ids=["empty", "blank", "vllm", "vllm failed", "binary", "gzip", "utf-16"],
 )
 def test_no_log_of_sglang(data: bytes, code: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "x.log"
@@ -124,7 +132,14 @@ def test_a_text_that_no_server_wrote(tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_text("hello world\n")
     ran = hcs_tui("parse", str(path))
-    assert (ran.code, ran.err) == (3, f"{path}: nothing in it is told by SGLang\n")
+    assert (ran.code, ran.out, ran.err) == (3, "", f"{path}: nothing in it is told by SGLang\n")
+
+
+def test_a_closed_standard_input_is_said() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m tui parse - <&-"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "-: standard input is closed\n")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "python -m sglang.launch_server --model-path x --port"])

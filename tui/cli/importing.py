@@ -33,7 +33,7 @@ def command(source: str) -> None:
 def _text(source: str) -> str:
     """The command line itself, or the text of the file that it names."""
     if source == "-":
-        return sys.stdin.read(MAX_BYTES)
+        return sys.stdin.read(MAX_BYTES) if sys.stdin else ""  # ``None`` when it is closed
     if not source.strip():
         fail("import: the command line is empty")
     if any(c.isspace() for c in source.strip()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -26,12 +27,22 @@ STEP = 64 * 1024
 HEAD = 4 << 20  # bytes in which a log shows whose it is
 OTHER_ENGINES = {
     "vLLM": re.compile(
-        rb"vLLM API server|vllm serve|\(EngineCore|LLM engine \(v|\(APIServer pid=|Avg prompt throughput:"
+        rb"vLLM API server|vllm serve|\(EngineCore|LLM engine \(v|\(APIServer pid=|Avg prompt throughput:|"
+        rb"/vllm/(?:v1|engine|entrypoints)/|[Ee]ngine core initialization failed"
     ),
     "TGI": re.compile(rb"text_generation_(launcher|router)"),
     "llama.cpp": re.compile(rb"llama_model_loader|llama_context|srv  "),
     "TensorRT-LLM": re.compile(rb"\[TRT-LLM\]|\[TensorRT-LLM\]"),
 }
+# What packed files and other encodings begin with, and how they are read.
+PACKED = (
+    (b"\x1f\x8b", "is compressed", "zcat {name}"),
+    (b"\x28\xb5\x2f\xfd", "is compressed", "zstdcat {name}"),
+    (b"\xfd7zXZ", "is compressed", "xzcat {name}"),
+    (b"BZh", "is compressed", "bzcat {name}"),
+    (b"\xff\xfe", "is in UTF-16", "iconv -f UTF-16 -t UTF-8 {name}"),
+    (b"\xfe\xff", "is in UTF-16", "iconv -f UTF-16 -t UTF-8 {name}"),
+)
 BINARY = re.compile(rb"[\x00-\x06\x0e-\x1a\x7f]")
 CODES = {Phase.READY: Exit.OK, Phase.STOPPED: Exit.OK, Phase.FAILED: Exit.FAILED}
 
@@ -42,20 +53,23 @@ CODES = {Phase.READY: Exit.OK, Phase.STOPPED: Exit.OK, Phase.FAILED: Exit.FAILED
 def command(log: str, as_json: bool) -> Exit:
     """Read any SGLang log: stage, caches, throughput, failure and advice."""
     if log == "-":
+        if sys.stdin is None:
+            fail("-: standard input is closed")
         state, at = read_state(sys.stdin.buffer, "stdin", None), time.time()
     else:
         path = _file(log)
         with path.open("rb") as stream:
             state, at = read_state(stream, path.stem or path.name, log), path.stat().st_mtime
+    told = state.log.recognized or state.log.stage or state.log.failure
     if as_json:
         from tui.report.json import report
 
         print_json(report(state, at))
-    else:
+    elif told:
         from tui.report.server import server_text
 
         print_text(server_text(state, at))
-    if not (state.log.recognized or state.log.stage or state.log.failure):
+    if not told:
         narrate(f"{log}: nothing in it is told by SGLang")
     return CODES.get(verdict.phase(state), Exit.UNDECIDED)
 
@@ -78,7 +92,7 @@ def _file(log: str) -> Path:
 def _chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """The log in steps; its first megabytes are looked at before anything is believed of them."""
     head = stream.read(HEAD)
-    if problem := foreign(head):
+    if problem := foreign(head, name):
         fail(f"{name}: {problem}", Exit.UNDECIDED)
     for start in range(0, len(head), STEP):
         yield head[start : start + STEP]
@@ -86,10 +100,13 @@ def _chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
         yield chunk
 
 
-def foreign(head: bytes) -> str:
-    """Why the first bytes of a file are no log of SGLang, in one line; empty where they may be one."""
+def foreign(head: bytes, name: str) -> str:
+    """Why the first bytes of the file ``name`` are no log of SGLang, in one line; empty where they may be one."""
     if not head.strip():
         return "is empty: no server has written to it"
+    for start, problem, reader in PACKED:
+        if head.startswith(start):
+            return f"{problem}; read it by `{reader.format(name=shlex.quote(name))} | hcs-tui parse -`"
     if b"sglang" in head.lower():
         return ""
     sample = head[:STEP]

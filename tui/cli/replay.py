@@ -14,8 +14,9 @@ from tui.fleet.saved import SavedLogs
 from tui.profile.files import not_a_file
 
 
-def saved_logs(names: Sequence[str]) -> SavedLogs:
-    """The named files as a source; a file that cannot be read ends the command with one line."""
+def saved_logs(names: Sequence[str], *, behind: bool = False) -> SavedLogs:
+    """The named files as a source; a file that cannot be read ends the command with one line.
+    ``behind``: large ones are read once the dashboard is there."""
     paths = [Path(name) for name in names]
     for path in paths:
         if not path.exists():
@@ -23,9 +24,9 @@ def saved_logs(names: Sequence[str]) -> SavedLogs:
         if wrong := not_a_file(path, pipes=False):
             fail(f"{path}: {wrong}; only saved log files can be shown")
         with path.open("rb") as file:
-            if problem := foreign(file.read(HEAD)):
+            if problem := foreign(file.read(HEAD), str(path)):
                 fail(f"{path}: {problem}", Exit.UNDECIDED)
-    return SavedLogs(paths)
+    return SavedLogs(paths, behind=behind)
 
 
 @click.command("replay")
@@ -34,4 +35,5 @@ def command(logs: tuple[str, ...]) -> Exit:
     """Open the dashboard over saved logs, at their end."""
     from tui.cli.dashboard import show
 
-    return show(saved_logs(logs))
+    source = saved_logs(logs, behind=True)
+    return show(source, source.start)

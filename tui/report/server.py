@@ -23,7 +23,7 @@ def _head(state: ServerState, width: int) -> list[str]:
     facts = [
         f"SGLang {known.version}" if known.version else "",
         f"model {known.model}" if known.model else "",
-        f"{log.lines} lines",
+        "1 line" if log.lines <= 1 else f"{log.lines} lines",  # one without an end is a line, too
     ]
     lines = [f"{info.name}: {_outcome(state)}", *wrapped(", ".join(fact for fact in facts if fact), width, "  ")]
     if log.missing_ranks:
