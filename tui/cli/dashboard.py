@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from tui.view.app import HcsApp
 
 
-def show(source: Source) -> Exit:
-    """Open the dashboard over any source."""
+def show(source: Source, painted: Callable[[], None] | None = None) -> Exit:
+    """Open the dashboard over any source. ``painted`` is called after the first paint."""
     require_terminal()
     from tui.view.app import HcsApp
 
-    app = HcsApp(source, settings=load_settings())
+    app = HcsApp(source, on_ready=painted, settings=load_settings())
     app.run()
     return _ending(app)
 

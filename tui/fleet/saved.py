@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 from tui.fleet.api import Action, HostState, Outcome
-from tui.sglang.events import LogRead
+from tui.fleet.thread import SWITCH
+from tui.sglang.events import LogRead, Noted
 from tui.sglang.model import ServerInfo
-from tui.sglang.parser import read
+from tui.sglang.parser import LogParser, read
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
 _STEP = 64 * 1024
+_PIECE = 256 * 1024  # bytes read at once beside an open dashboard
+_LARGE = 4 << 20  # bytes that take a moment
+_TELL = 0.3  # seconds
 
 
 def read_log(path: Path, name: str | None = None) -> ServerState:
@@ -26,19 +33,44 @@ def read_log(path: Path, name: str | None = None) -> ServerState:
 
 
 class SavedLogs:
-    """A ``Source`` over log files, read whole. One server per file, named after it."""
+    """A ``Source`` over log files, read whole. One server per file, named after it.
+
+    ``behind``: large files are read on a thread of their own once ``start`` is called, and what they tell so far is
+    there meanwhile; their lines can be looked at from the beginning.
+    """
 
     read_only = True
-    version = 0
 
-    def __init__(self, paths: Sequence[Path], *, clock: float | None = None) -> None:
+    def __init__(self, paths: Sequence[Path], *, clock: float | None = None, behind: bool = False) -> None:
         self.title = paths[0].name if len(paths) == 1 else f"{len(paths)} saved logs"
+        self.version = 0
         self._paths = dict(zip(_names(paths), paths, strict=True))
-        self._states = tuple(read_log(path, name) for name, path in self._paths.items())
+        self._later = [name for name, path in self._paths.items() if behind and path.stat().st_size > _LARGE]
+        self._states = {
+            name: ServerState(ServerInfo(name, log=str(path))) if name in self._later else read_log(path, name)
+            for name, path in self._paths.items()
+        }
         self._now = clock if clock is not None else time.time()
 
+    def start(self) -> None:
+        """Begin to read what was left for later."""
+        if self._later:
+            sys.setswitchinterval(SWITCH)
+            threading.Thread(target=self._read, name="saved logs", daemon=True).start()
+
+    def _read(self) -> None:
+        for name in self._later:
+            try:
+                for state in _growing(self._states[name], self._paths[name]):
+                    self._states[name] = state
+                    self.version += 1
+            except OSError as error:
+                told = f"its log cannot be read any further: {(error.strerror or str(error)).lower()}"
+                self._states[name] = reduce(self._states[name], Noted(self._now, told))
+                self.version += 1
+
     def states(self) -> tuple[ServerState, ...]:
-        return self._states
+        return tuple(self._states.values())
 
     def hosts(self) -> tuple[HostState, ...]:
         return ()
@@ -53,6 +85,20 @@ class SavedLogs:
 
     def now(self) -> float:
         return self._now
+
+
+def _growing(state: ServerState, path: Path) -> Iterator[ServerState]:
+    """What a log tells so far, from time to time, and at last all of it."""
+    told, parser = path.stat(), LogParser()
+    with path.open("rb") as file:
+        due = time.monotonic() + _TELL
+        while data := file.read(_PIECE):
+            parser.feed(data)
+            if time.monotonic() >= due:
+                missing = max(1, told.st_size - parser.size)
+                yield reduce(state, LogRead(told.st_mtime, replace(parser.facts(), missing=missing)))
+                due = time.monotonic() + _TELL
+    yield reduce(state, LogRead(told.st_mtime, parser.facts(end=True)))
 
 
 def _names(paths: Sequence[Path]) -> list[str]:

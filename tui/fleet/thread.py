@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from tui.fleet.fleet import Fleet
     from tui.profile.model import Profile
 
-_SWITCH = 0.0005
-"""Seconds that the thread which draws waits at most for this one to let go of the interpreter; Python's 5 ms are waited
-several times for one key."""
+SWITCH = 0.0005
+"""Seconds that the thread which draws waits at most for one that reads logs; Python's 5 ms are waited several times for
+one key."""
 
 
 class FleetThread:
@@ -44,7 +44,7 @@ class FleetThread:
         self._hosts_not_yet = tuple(HostState(h.name, h.ssh) for h in profile.hosts)
 
     def start(self) -> None:
-        sys.setswitchinterval(_SWITCH)
+        sys.setswitchinterval(SWITCH)
         self._thread = threading.Thread(target=self._run, name="fleet", daemon=True)
         self._thread.start()
 

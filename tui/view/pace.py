@@ -14,6 +14,9 @@ REST = 3.0
 AFTER_KEY = 0.06
 """Seconds after a key in which only what the key changes is drawn."""
 
+AMID_KEYS = 0.5
+"""Seconds after which a frame is drawn even if keys are hammered."""
+
 
 class Pace:
     """``clock`` tells seconds, ``spent`` the CPU seconds of the thread that draws."""
@@ -33,7 +36,9 @@ class Pace:
     def due(self, fps: int) -> bool:
         """Whether the next frame of those that are drawn ``fps`` times a second may be drawn now; then it counts."""
         now = self._clock()
-        if now - self._key < AFTER_KEY or now - self._began < REST * self._cost or now - self._last[fps] < 0.9 / fps:
+        since = now - self._last[fps]
+        keys = now - self._key < AFTER_KEY and since < AMID_KEYS
+        if keys or now - self._began < REST * self._cost or since < 0.9 / fps:
             return False
         self._last[fps] = now
         return True
