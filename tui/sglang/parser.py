@@ -44,9 +44,7 @@ _BLANK = re.compile(rb"(?:\r?\n)++")
 _BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?:[.,] | \[)(?P<body>.*)", re.DOTALL)
 _ACCESS = re.compile(r"INFO: {1,6}\S{1,64} - \"")
 _ANSWERED = re.compile(r" HTTP/\S{1,4}\" 2\d\d")
-_SERVED = re.compile(
-    r"\"POST /(?:v1/|generate|encode|classify|rerank|v2/|api/|invocations)\S{0,200} HTTP/\S{1,4}\" 200"
-)
+_SERVED = re.compile(r"\"POST /\S{0,200} HTTP/\S{1,4}\" 200")
 _STOPPING = re.compile(
     r"SIGTERM received|Gracefully exiting|INFO: +Shutting down|INFO: +Finished server process|"
     r"Signal SIGTERM received while health check failed|KeyboardInterrupt$"
