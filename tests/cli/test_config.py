@@ -69,6 +69,7 @@ def test_keys_can_be_swapped(tmp_path: Path) -> None:
 def test_where_it_is_read_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HCS_CONFIG", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert config_path() == tmp_path / "hcs-tui" / "config.yaml" and load_settings() == Settings()
     config_path().parent.mkdir()
     config_path().write_text("theme: light\n")
@@ -95,3 +96,27 @@ def test_its_schema(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["schema", "config"]) is Exit.OK
     printed = capsys.readouterr().out
     assert '"alert_command"' in printed and '"smoke_test"' in printed
+
+
+def test_a_file_that_was_right_is_not_checked_again(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    code = (
+        "import sys; from tui.cli.config import load_settings; print(load_settings());"
+        "print(sorted({'pydantic', 'ruamel', 'textual'} & set(sys.modules)))"
+    )
+    env = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "HCS_CONFIG": str(path)}
+
+    def start() -> list[str]:
+        told = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=60)
+        return (told.stdout + told.stderr).splitlines()
+
+    path.write_text("theme: light\nkeys: {kill: X}\nalert_command: [a, b]\n")
+    first = start()
+    again = start()
+    assert "theme='light'" in first[0] and again == [first[0], "[]"] and first[1] != "[]"
+    path.write_text("theme: dark\nbel: 1\n")
+    assert "bel: unknown key" in "".join(start())
+    path.write_text("theme: dark\n")
+    assert "theme='dark'" in start()[0]
+    (next((tmp_path / ".cache").rglob("settings.json"))).write_text("broken")
+    assert "theme='dark'" in start()[0]

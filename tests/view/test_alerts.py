@@ -90,8 +90,11 @@ def test_the_line_goes_after_a_while() -> None:
     ready = Alert(NOW - 10, Kind.READY, ("gpu0",), "box", Phase.READY.value, "is ready after 3m16s")
     bad = Alert(NOW - 300, Kind.FAILED, ("gpu3",), "box", Phase.FAILED.value, "failed: host memory")
     shown = plain(news([bad, ready], NOW, 80))
-    assert shown.startswith(" ● gpu0 is ready after 3m16s") and shown.endswith("1 more (A)  10s ago")
-    assert plain(news([bad, ready], NOW + 100, 80)).startswith(" ✖ gpu3 failed: host memory")
+    assert shown.startswith(" ✖ gpu3 failed: host memory") and shown.endswith("1 more (A)  5m00s ago")
+    assert plain(news([ready], NOW, 80)).startswith(" ● gpu0 is ready after 3m16s")
+    assert news([ready], NOW + LASTS[Kind.READY], 80) == []
+    again = replace(ready, servers=("gpu3",))
+    assert plain(news([bad, again], NOW, 80)).startswith(" ● gpu3 is ready"), "what was true before is old"
     assert news([bad, ready], NOW + LASTS[Kind.FAILED], 80) == [] == news([], NOW, 80)
     assert len(plain(news([bad], NOW, 24))) <= 24
 

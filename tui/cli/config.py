@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tui import __version__
 
 if TYPE_CHECKING:
     from tui.view.settings import Settings
@@ -31,7 +36,51 @@ def load_settings() -> Settings:
     path = config_path()
     if not os.environ.get(VARIABLE) and not path.exists():
         return Settings()
-    return settings_of(path)
+    stamp = _stamp(path)
+    settings = _remembered(stamp)
+    if settings is None:
+        settings = settings_of(path)
+        _remember(stamp, settings)
+    return settings
+
+
+def _stamp(path: Path) -> list[object]:
+    """What changes when the file does, or what is allowed in it."""
+    try:
+        found = path.stat()
+    except OSError:  # reading it tells why
+        return []
+    return [__version__, str(path.absolute()), found.st_ino, found.st_size, found.st_mtime_ns]
+
+
+def _cache() -> Path:
+    from platformdirs import user_cache_path
+
+    return user_cache_path("hcs-tui") / "settings.json"
+
+
+def _remembered(stamp: list[object]) -> Settings | None:
+    """The settings of a file that was found right before: what reads and checks YAML takes longer to load than all
+    else that a first paint needs."""
+    from tui.view.settings import Settings
+
+    try:
+        known = json.loads(_cache().read_bytes())
+        if not stamp or known["stamp"] != stamp:
+            return None
+        told = known["settings"]
+        return Settings(**{**told, "alert_command": tuple(told["alert_command"])})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _remember(stamp: list[object], settings: Settings) -> None:
+    with contextlib.suppress(OSError):
+        path = _cache()
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        fresh = path.with_suffix(f".{os.getpid()}.tmp")
+        fresh.write_text(json.dumps({"stamp": stamp, "settings": asdict(settings)}))
+        fresh.replace(path)
 
 
 def settings_of(path: Path) -> Settings:

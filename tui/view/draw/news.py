@@ -20,8 +20,10 @@ LASTS = {kind: 60.0 if kind.good else 600.0 for kind in Kind}  # seconds on the 
 
 
 def news(alerts: Sequence[Alert], now: float, columns: int, key: str = "A") -> list[Row]:
-    """One row for the newest alert that is not too old, with its age and how many stand behind it; else none."""
-    fresh = [alert for alert in alerts if now - alert.at <= LASTS[alert.kind]]
+    """One row, with its age and how many stand behind it: of what was last told of each server and is not too old, the
+    newest that is bad, else the newest."""
+    last = {alert.servers: alert for alert in alerts}
+    fresh = sorted((a for a in last.values() if now - a.at <= LASTS[a.kind]), key=lambda a: (not a.kind.good, a.at))
     if not fresh:
         return []
     newest = fresh[-1]

@@ -84,12 +84,14 @@ class EditFlags(ModalScreen[Overrides | None]):
 
 
 def _told(edited: Edit, plan: str, ink: str, ends: str) -> Content:
+    """What matters most first: a small terminal shows the beginning."""
     parts = [Content.styled(f"✖ {clean(error)}\n", "$hcs-bad") for error in edited.errors]
+    parts += [Content.styled(f"{plan}\n", f"$hcs-{ink}"), Content(f"{clean(ends)}\n")]
     parts += [Content.styled(f"⚠ {clean(warning)}\n", "$hcs-warn") for warning in edited.warnings]
     parts += [_change(change) for change in edited.changes]
     if not edited.changes:
         parts.append(Content.styled("nothing is changed\n", "$hcs-muted"))
-    return Content("").join([*parts, Content.styled(f"{plan}\n", f"$hcs-{ink}"), Content(clean(ends))])
+    return Content("").join(parts)
 
 
 def _change(change: Change) -> Content:

@@ -43,7 +43,7 @@ def smoke(outcome: Outcome) -> Content:
     return Content("").join(
         [
             Content.styled(" · ".join(figure for figure in figures if figure), "bold $hcs-ok"),
-            Content.styled("\nby the host's clock, one request alone\n\n", "$hcs-muted"),
+            Content.styled("\nby the host's clock, beside what else it serves\n\n", "$hcs-muted"),
             Content.styled(clean(str(told.get("prompt", ""))), "$hcs-muted"),
             Content(clean(str(told.get("text", "")).rstrip())),
         ]
