@@ -17,6 +17,7 @@ from tui.sglang.state import ServerState
 from tui.view import pace
 from tui.view.draw.row import Row, Span
 from tui.view.glances import AT_ONCE, STEADY, Glances
+from tui.view.log.filters import FILTERS
 from tui.view.log.pane import LogPane
 from tui.view.log.reader import LogReader
 from tui.view.pace import FAST, SLOW, Pace
@@ -44,6 +45,25 @@ def test_the_end_of_a_flood_is_what_a_fresh_reader_shows(tmp_path: Path, wrapped
         fresh.wrapped = wrapped
         fresh.draw(log.columns, log.rows)
         assert screen(log) == screen(fresh), n
+
+
+def test_a_filter_finds_its_lines_in_a_flood_of_batches(tmp_path: Path) -> None:
+    path = tmp_path / "flood.log"
+    path.touch()
+    log = reader(path)
+    log.choose(next(one for one in FILTERS if one.name == "problems"))
+    for n in range(5):
+        with path.open("a") as file:
+            file.write("".join(decode_line(k, 1.0) + "\n" for k in range(4000)))
+            file.write(f"ValueError: number {n}\r\n")
+            file.write("".join(decode_line(k, 1.0) + "\r" for k in range(3)) + f"RuntimeError: glued {n}\n")
+        while log.look() and not log.window.at_end:
+            pass
+    assert screen(log)[-2:] == ["ValueError: number 4", "RuntimeError: glued 4"]
+    log.home()
+    while log.look():
+        screen(log)
+    assert screen(log)[:2] == ["ValueError: number 0", "RuntimeError: glued 0"]
 
 
 async def test_keys_during_a_flood_act_in_order_and_its_last_line_is_shown(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui.sglang.kinds import is_probe, kind_of
 
-__all__ = ["FILTERS", "INKS", "Filter", "is_probe", "keeper", "kind_of"]
+__all__ = ["FILTERS", "INKS", "Filter", "is_probe", "keeper", "kind_of", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,16 @@ INKS: dict[str, str] = {
     "http": "muted",
     "probe": "muted",
 }
+
+
+_BATCH = re.compile(rb"(?:Decode|Prefill) batch[.,]")
+
+
+def never(chosen: Filter) -> Callable[[bytes], bool] | None:
+    """``(raw line) -> surely not shown?``, without a closer look: nearly all lines of a serving log are of batches."""
+    if chosen.kinds is None or chosen.kinds & {"batch", "probe"}:
+        return None
+    return lambda raw: _BATCH.search(raw, 0, 200) is not None and b"\r" not in raw and b"\x1b" not in raw
 
 
 def keeper(chosen: Filter, probes: bool) -> Callable[[str, str], bool]:

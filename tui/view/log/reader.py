@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from tui.view.draw.row import Row, Span, width
 from tui.view.log.file import LogFile, line_start
-from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of
+from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of, never
 from tui.view.log.window import LogLine, Window
 
 _SHORT = 192
@@ -58,7 +58,8 @@ class LogReader:
             self.follow()
             return True
         if not self.following:
-            return size != before
+            short = len(self.window.lines) - self.top < self.rows and not self.window.at_end
+            return size != before or short  # drawing reads on
         filling = len(self.window.lines) < self.rows and not self.window.at_start
         if size == before and not filling and self.window.at_end:
             return False
@@ -82,7 +83,7 @@ class LogReader:
             self.go_to(place)
 
     def _fresh(self) -> Window:
-        return Window(self.file, kind_of, keeper(self.filter, self.probes))
+        return Window(self.file, kind_of, keeper(self.filter, self.probes), never(self.filter))
 
     def _fill_above(self) -> int:
         missing = self.rows + 1 - len(self.window.lines) - len(self.window.living)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from tui.view.log.clean import MAX_BYTES, shown
 from tui.view.log.file import BLOCK, LogFile, line_start
 
-BUDGET = 4 * 1024 * 1024
-"""Bytes that one call reads at most; what is left is read by the next call."""
+BUDGET = 512 * 1024
+"""Bytes that one call reads at most, so that no frame takes long; what is left is read by the next call."""
 
 _USUAL = 384  # bytes that are read for a line at first
 
@@ -31,16 +31,24 @@ class LogLine:
 class Window:
     """Lines of the bytes ``low`` to ``high`` that ``keep`` lets through, in order.
 
-    ``low`` and ``high`` stand at line starts. ``living`` is the unfinished line at the file's end.
+    ``low`` and ``high`` stand at line starts. ``living`` is the unfinished line at the file's end. ``never`` tells raw
+    lines that ``keep`` would not let through, cheaply.
     """
 
-    def __init__(self, file: LogFile, kind_of: Callable[[str], str], keep: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self,
+        file: LogFile,
+        kind_of: Callable[[str], str],
+        keep: Callable[[str, str], bool],
+        never: Callable[[bytes], bool] | None = None,
+    ) -> None:
         self.file = file
         self.lines: deque[LogLine] = deque()
         self.low = self.high = 0
         self.living: tuple[LogLine, ...] = ()
         self._kind_of = kind_of
         self._keep = keep
+        self._never = never
 
     def reset(self, offset: int) -> None:
         """Begin anew, empty, at a line's start."""
@@ -158,7 +166,7 @@ class Window:
         """The lines of whole physical lines in ``data``, which begins at ``offset``."""
         out: list[LogLine] = []
         for raw in data.removesuffix(b"\n").split(b"\n") if data else ():
-            for text in shown(raw):
+            for text in shown(raw) if self._never is None or not self._never(raw) else ():
                 kind = self._kind_of(text)
                 if self._keep(text, kind):
                     out.append(LogLine(offset, text, kind))
