@@ -14,7 +14,7 @@ from tests.view import sources
 from tui.fleet.api import HostState
 from tui.sglang.model import Exit, Phase, Pool, Progress, Stage
 from tui.view.actions import footer_keys
-from tui.view.draw import board, caches, head, meter, series, timeline, units, wall
+from tui.view.draw import board, caches, head, meter, timeline, units, wall
 from tui.view.draw.order import Listing, Order
 from tui.view.draw.row import Row, Span, clip, fit, flow, plain, spread, width, wrap
 from tui.view.glance import GLYPHS, Glance, glance, pinning
@@ -332,12 +332,3 @@ def test_rows() -> None:
     assert plain([spread([Span("a")], [Span("b")], 5)]) == "a   b"
     assert plain(flow([[Span("aaa")], [Span("bbb")], [Span("ccc")]], 9, indent=1)) == "aaa  bbb\n ccc"
     assert wrap("one two three", 7) == ["one two", "three"] and wrap("abcdefgh", 3) == ["abc", "def", "gh"]
-
-
-def test_series_are_cut_to_the_chart() -> None:
-    samples = sources.ready("a", 0, 100.0).log.series
-    points = series.points(samples, lambda s: s.kv, 20)
-    assert len(points) <= 20 and points[-1][0] <= 0 and points[0][0] >= -119
-    assert series.points(samples, lambda s: s.swa, 20) == []
-    assert series.scale(409, 5) == [0, 100, 200, 300, 400, 500]
-    assert series.ticks(-119, 4) == [(-90.0, "-1m30s"), (-60.0, "-1m00s"), (-30.0, "-30s"), (0.0, "now")]

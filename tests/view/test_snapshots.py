@@ -16,25 +16,31 @@ from tui.view.snapshot import snapshot, take
 from tui.view.theme import DARK, LIGHT, PALETTES
 
 GOLDEN = Path(__file__).parent / "golden"
+WIDE, NARROW = (160, 48), (80, 24)
 CASES = [
-    ("board", "gpu2", (120, 36)),
+    ("board", "gpu2", WIDE),
+    ("board", "gpu2", NARROW),
+    ("board", "gpu3", WIDE),
+    ("board", "gpu3", NARROW),
+    ("board", "gpu0", (300, 80)),
     ("board", "gpu3", (120, 36)),
-    ("board", "gpu0", (200, 60)),
-    ("board", "gpu2", (80, 24)),
-    ("board", "gpu3", (80, 24)),
     ("board", "gpu3", (60, 20)),
-    ("wall", "gpu1", (120, 36)),
-    ("wall", "gpu2", (60, 20)),
-    ("charts", "gpu0", (120, 36)),
-    ("charts", "gpu0", (80, 24)),
+    ("wall", "gpu1", WIDE),
+    ("wall", "gpu1", NARROW),
+    ("charts", "gpu0", WIDE),
+    ("charts", "gpu0", NARROW),
+    ("hosts", "gpu0", WIDE),
+    ("hosts", "gpu0", NARROW),
 ]
 
 
 @pytest.mark.parametrize(("view", "selected", "size"), CASES)
 def test_the_screen_as_text(tmp_path: Path, view: str, selected: str, size: tuple[int, int]) -> None:
-    dark = snapshot(sources.fleet(tmp_path), size=size, view=view, selected=selected)
-    light = snapshot(sources.fleet(tmp_path), size=size, view=view, selected=selected, theme="light")
+    dark = snapshot(sources.hosts(tmp_path), size=size, view=view, selected=selected)
+    light = snapshot(sources.hosts(tmp_path), size=size, view=view, selected=selected, theme="light")
     assert dark.text == light.text, "a theme changes colours only"
+    for shown, palette in ((dark, PALETTES[DARK]), (light, PALETTES[LIGHT])):
+        assert palette["ground"] in shown.svg.lower() and palette["accent"] in shown.svg.lower()
     path = GOLDEN / f"{view}-{selected}-{size[0]}x{size[1]}.txt"
     if os.environ.get("HCS_UPDATE_GOLDEN"):
         path.parent.mkdir(exist_ok=True)
@@ -70,7 +76,7 @@ def test_an_unknown_view_is_refused(tmp_path: Path) -> None:
 
 
 async def test_take_works_in_a_loop_and_presses_keys(tmp_path: Path) -> None:
-    shown = await take(sources.fleet(tmp_path), keys=["question_mark"], size=(120, 50))
+    shown = await take(sources.fleet(tmp_path), keys=["question_mark"], size=(120, 90))
     assert "Leave. Servers run on" in shown.text
 
 

@@ -70,6 +70,7 @@ class ViewActions(LogActions, BoardActions):
             return
         self.screen.remove_class("wall")
         layout.leave_zoom(self.screen)
+        self.arrange()
         self.query_one(Board).focus()
         self.call_after_refresh(self.draw)
 

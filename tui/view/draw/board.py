@@ -27,7 +27,7 @@ INKS: dict[Phase, str] = {
     Phase.LOST: "warn",
 }
 _WORD = 11  # columns of the state's word, as wide as "Mamba cache"
-_EDGE = 1  # columns that stay empty at the right
+_EDGE = 1  # columns that stay empty at the right of words; figures end with their column
 _GIVES_WAY = 50  # columns kept no longer than this make room for a warning
 _WARNING_MIN = 14  # columns of a warning that say something
 _WHY_MIN = 5  # columns of a failure's reason that are worth showing before its remedy
@@ -62,7 +62,7 @@ def board(
     """Rows of at most ``columns``, one per server in the given order; the ``selected`` one is marked. ``window``: only
     these rows, under the same columns. ``known``: rows of earlier drawings, used and added to."""
     names = min(max((len(g.name) for g in glances), default=4), max(6, columns // 5))
-    room = columns - (2 + 2 + names + 2 + _WORD + 1) - _EDGE
+    room = columns - (2 + 2 + names + 2 + _WORD + 1)
     shown = chosen(glances, room, by_host)
     return [
         _heading(entry, [g for g in glances if (g.state.info.host or "") == entry], columns)
@@ -109,10 +109,10 @@ def _row(glance: Glance, columns: int, names: int, shown: Sequence[Column], sele
         *_word(glance, ink),
         Span(" "),
     ]
-    room = columns - width(head) - _EDGE
+    room = columns - width(head) - (0 if glance.phase is Phase.READY else _EDGE)
     row = [*head, *_body(glance, room, shown)]
     mark = " choice" if selected else ""
-    row = fit(row, columns - _EDGE)
+    row = fit(row, columns)
     row = spread(row, [], columns) if selected else row
     return [Span(s.text, s.ink + mark, f"select:{glance.name}") for s in row]
 

@@ -123,7 +123,7 @@ def _host(glance: Glance, columns: int) -> Row | None:
 
 def _pools(glance: Glance, columns: int) -> Row | None:
     return (
-        [Span("pinned ", "muted"), cell(units.gigabytes(glance.host_gb), columns - 7, right=True)]
+        [Span("pinned ", "muted"), cell(units.gigabytes(glance.host_gb), columns - 8, right=True), Span(" ")]
         if glance.host_gb
         else None
     )
@@ -143,7 +143,7 @@ _COLUMNS = (
     Column("accept", 8, 50, _accept, _of("accept_len")),
     Column("uptime", 9, 45, _uptime, lambda g: g.uptime is not None),
     Column("age", 10, 30, _age, lambda g: log_age(g) is not None),
-    Column("pools", 16, 40, _pools, lambda g: g.host_gb > 0),
+    Column("pools", 17, 40, _pools, lambda g: g.host_gb > 0),
     Column("host", 20, 35, _host, lambda g: g.state.info.host is not None),
 )
 _SMALLER = {

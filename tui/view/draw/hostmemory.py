@@ -14,7 +14,7 @@ from tui.view.glance import BYTES_PER_GB, Glance
 _NAME = 10
 _NUMBER = 9
 _BAR, _MOST = 10, 40  # columns of a bar that is worth drawing, and of the longest
-_VERDICT = 22  # columns beside the bars for what follows from them
+_VERDICT = 24  # columns beside the bars for what follows from them
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from itertools import product
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -14,44 +16,87 @@ from textual_plotext import PlotextPlot
 from tui.sglang.model import Phase, Sample
 from tui.view import actions
 from tui.view.draw import series, units
+from tui.view.draw.row import Row, Span, fit, join, spread
 from tui.view.glance import Glance
 from tui.view.panels import Footer, Header
+from tui.view.sheet import Sheet
 from tui.view.theme import Inks
 
 if TYPE_CHECKING:
     from tui.view.app import HcsApp
 
 _INKS = ("kv", "ok", "mamba", "warn", "start", "bad")
-_MARKERS = ("braille", "hd")  # thin and thick in turn, so that colour is not all that tells lines apart
 _MOST = len(_INKS)
+_LETTERS = "abcdef"
+_EVERY = 28  # columns between two letters on a line, which tell lines apart where colours do not
+_FRAME = 3  # rows that a chart's frame and its time axis take
 
 Of = Callable[[Sample], float | None]
-PLOTS: tuple[tuple[str, str, Of], ...] = (
-    ("rate", "tokens per second", lambda s: s.generate),
-    ("queue", "requests waiting", lambda s: s.queued),
-    ("usage", "KV cache in use, %", lambda s: None if s.kv is None else s.kv * 100),
+
+
+class Plot(NamedTuple):
+    """A chart: its title with the unit, its figure, and the largest value that makes sense."""
+
+    id: str
+    title: str
+    of: Of
+    most: float = math.inf
+
+
+def _percent(of: Of) -> Of:
+    return lambda sample: None if (value := of(sample)) is None else value * 100
+
+
+PLOTS = (
+    Plot("rate", "tokens per second", lambda s: s.generate),
+    Plot("queue", "requests waiting", lambda s: s.queued),
+    Plot("kv", "KV cache in use, %", _percent(lambda s: s.kv), 100.0),
+    Plot("mamba", "Mamba cache in use, %", _percent(lambda s: s.mamba), 100.0),
 )
+
+
+class Legend(Sheet):
+    """The letters of the lines."""
+
+    shown: Sequence[Glance] = ()
+    hidden = 0
+    selected: str | None = None
+
+    def rows(self, columns: int, rows: int) -> list[Row]:
+        return [legend(self.shown, self.hidden, self.selected, columns)]
 
 
 class Charts(Screen[None]):
     """A chart per figure, a line per server; at most six servers, the selected one first. Redrawn once a second."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("c,escape", "dismiss", "back")]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c,escape", "dismiss", "back"),
+        Binding("a", "alone", "alone"),
+        Binding("up,k", "move('up')", show=False),
+        Binding("down,j", "move('down')", show=False),
+    ]
     CSS = """
     Charts { layout: vertical; }
-    Charts #rate-panel { height: 3fr; }
-    Charts #below { height: 2fr; layout: horizontal; }
+    Charts Legend { height: 1; }
+    Charts .band { height: 2fr; layout: horizontal; }
+    Charts #first { height: 3fr; }
+    Charts PlotextPlot { height: 1fr; }
+    Charts .none { display: none; }
     """
 
     app: HcsApp
+    alone = False
 
     def compose(self) -> ComposeResult:
         yield Header(id="header")
-        first, *others = PLOTS
-        yield _panel(*first[:2])
-        with Container(id="below"):
-            for id, title, _ in others:
-                yield _panel(id, title)
+        yield Legend(id="legend")
+        rate, queue, kv, mamba = PLOTS
+        with Container(id="first", classes="band"):
+            yield _panel(rate)
+        with Container(id="second", classes="band"):
+            yield _panel(queue)
+            yield _panel(kv)
+            yield _panel(mamba)
         yield Footer(id="footer")
 
     def on_mount(self) -> None:
@@ -62,44 +107,116 @@ class Charts(Screen[None]):
     def on_resize(self) -> None:
         self.call_after_refresh(self.redraw)
 
+    def action_alone(self) -> None:
+        self.alone = not self.alone
+        self.redraw()
+
+    def action_move(self, way: str) -> None:
+        self.app.action_up() if way == "up" else self.app.action_down()
+        self.redraw()
+
+    def on_sheet_clicked(self, message: Sheet.Clicked) -> None:
+        message.stop()
+        kind, _, name = message.action.partition(":")
+        if kind == "select":
+            self.app.select(name)
+        self.redraw()
+
     def redraw(self) -> None:
         """Draw the newest series."""
         header = self.query_one(Header)
         header.title, header.glances, header.now = self.app.source.title, self.app.glances, self.app.source.now()
+        header.read_only = self.app.source.read_only
         header.redraw()
-        shown = chosen(self.app.glances, self.app.selected)
+        told = chosen(self.app.glances, self.app.selected, _MOST)
+        shown = told[:1] if self.alone else told
+        sheet = self.query_one(Legend)
+        sheet.shown, sheet.hidden, sheet.selected = shown, with_series(self.app.glances) - len(shown), self.app.selected
+        sheet.redraw()
+        mamba = any(s.mamba is not None for g in shown for s in g.state.log.series[-1:])
+        self.query_one("#mamba-panel").set_class(not mamba or self.size.width < 100, "none")
         inks = Inks(self.app.current_theme)
-        for id, _, of in PLOTS:
-            self._plot(self.query_one(f"#{id}", PlotextPlot), shown, of, inks)
-
-    def _plot(self, widget: PlotextPlot, shown: Sequence[Glance], of: Of, inks: Inks) -> None:
-        plot = widget.plt
-        plot.clear_figure()
-        columns, rows = widget.size
-        lines = [(g.name, series.points(g.state.log.series, of, columns * 2)) for g in shown]
-        for n, (name, points) in enumerate(lines):
-            if points:
-                ages, values = zip(*points, strict=True)
-                plot.plot(ages, values, label=name, color=inks.rgb(_INKS[n]), marker=_MARKERS[n % 2])
-        told = [point for _, points in lines for point in points]
-        oldest = min((age for age, _ in told), default=-60.0)
-        across = series.ticks(oldest, columns // 14)
-        up = series.scale(max((value for _, value in told), default=1.0), rows // 3)
-        plot.xlim(min(oldest, -1.0), 0)
-        plot.ylim(0, up[-1])
-        plot.xticks([at for at, _ in across], [label for _, label in across])
-        plot.yticks(up, [units.short(value) for value in up])
-        widget.refresh()
+        for plot in PLOTS:
+            _draw(self.query_one(f"#{plot.id}", PlotextPlot), shown, plot, inks)
 
 
-def _panel(id: str, title: str) -> Container:
-    panel = Container(PlotextPlot(id=id), id=f"{id}-panel", classes="panel")
-    panel.border_title = title
+def legend(shown: Sequence[Glance], hidden: int, selected: str | None, columns: int) -> Row:
+    """Which letter and colour is whose; how many servers are left out; the keys."""
+    parts: list[Row] = [
+        [
+            Span(f"{_LETTERS[n]} ", f"{_INKS[n]} bold", f"select:{g.name}"),
+            Span(g.name, "text bold" if g.name == selected else "text", f"select:{g.name}"),
+        ]
+        for n, g in enumerate(shown)
+    ]
+    more: Row = [Span(f"and {hidden} more", "muted")] if hidden > 0 else []
+    nothing: Row = [] if shown else [Span("no figures yet", "muted")]
+    left = [Span(" "), *join([*parts, more, nothing])]
+    return spread(fit(left, columns), [Span("↑↓ select  a alone or all ", "muted")], columns)
+
+
+def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) -> None:
+    plot = widget.plt
+    plot.clear_figure()
+    columns, rows = widget.size
+    lines = [series.points(g.state.log.series, what.of, columns * 2, _now(g)) for g in shown]
+    told = [point for line in lines for stretch in line for point in stretch]
+    top, up = series.value_axis(max((v for _, v in told), default=1.0), rows - _FRAME, most=what.most)
+    labels = [units.short(value) for value in up]
+    width = columns - max(map(len, labels)) - 2
+    low, across = series.time_axis(min((age for age, _ in told), default=0.0), width)
+    plot.xlim(low, 0)
+    plot.ylim(0, top)
+    plot.xticks([at for at, _ in across], [label for _, label in across])
+    plot.yticks(up, labels)
+    plot.ticks_color(inks.rgb("muted"))
+    plot.hline(0, inks.rgb("line"))
+    for n, line in reversed([*enumerate(lines)]):  # the selected server's is drawn over the others'
+        thick = (0.0, top / max(1, rows - _FRAME) / 4) if n == 0 else (0.0,)  # by a dot more
+        for stretch, up_by in product(line, thick):
+            ages, values = zip(*stretch, strict=True)
+            plot.plot(ages, [value + up_by for value in values], color=inks.rgb(_INKS[n]), marker="braille")
+    for n, line in enumerate(lines):
+        at = letters(line, low, width, n)
+        if at:
+            plot.scatter(*zip(*at, strict=True), color=inks.rgb(_INKS[n]), marker=_LETTERS[n])
+    widget.refresh()
+
+
+def letters(line: Sequence[Sequence[series.Point]], low: float, columns: int, place: int) -> list[series.Point]:
+    """The points of a line that carry its letter: one each ``_EVERY`` columns, for each line at other columns."""
+    told = [point for stretch in line for point in stretch]
+    out = []
+    for column in range(4 + place * (_EVERY // _MOST), columns, _EVERY):
+        age = low * (1 - column / columns)
+        nearest = min(told, key=lambda point: abs(point[0] - age), default=None)
+        if nearest and abs(nearest[0] - age) <= -low / columns * 2:
+            out.append(nearest)
+    return out
+
+
+def _now(glance: Glance) -> float | None:
+    """Now by the host's clock; of a run that is over its newest figure is the end."""
+    return glance.local_now if glance.runs and glance.state.run else None
+
+
+def _panel(plot: Plot) -> Container:
+    panel = Container(PlotextPlot(id=plot.id), id=f"{plot.id}-panel", classes="panel")
+    panel.border_title = plot.title
     return panel
 
 
-def chosen(glances: Sequence[Glance], selected: str | None) -> list[Glance]:
-    """The servers to draw: those with a series, at most six, the selected one first."""
+def _candidates(glances: Sequence[Glance]) -> list[Glance]:
+    """The servers with a series: those that live, else all."""
     told = [g for g in glances if g.state.log.series and g.phase in (Phase.READY, Phase.STOPPING, Phase.STARTING)]
-    told = told or [g for g in glances if g.state.log.series]
-    return sorted(told, key=lambda g: g.name != selected)[:_MOST]
+    return told or [g for g in glances if g.state.log.series]
+
+
+def with_series(glances: Sequence[Glance]) -> int:
+    """How many servers could be drawn."""
+    return len(_candidates(glances))
+
+
+def chosen(glances: Sequence[Glance], selected: str | None, most: int = _MOST) -> list[Glance]:
+    """The servers to draw: those with a series, the selected one first."""
+    return sorted(_candidates(glances), key=lambda g: g.name != selected)[:most]
