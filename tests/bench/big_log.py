@@ -17,9 +17,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.bench.program import Program
-from tests.bench.rig import Rig, load, prefer, ready_servers
-from tests.bench.writer import lines
+from tests.bench._program import Program
+from tests.bench._rig import Rig, load, prefer, ready_servers
+from tests.bench._writer import lines
 
 FIRST = b"[2026-11-30 00:00:00] FirstThing: nothing before\n"
 LAST = b"[2026-11-30 00:10:00] LastThing: nothing behind\n"

@@ -19,9 +19,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.bench.program import Program, percentile
-from tests.bench.rig import Rig, load, prefer, ready_servers
-from tests.bench.writer import END
+from tests.bench._program import Program, percentile
+from tests.bench._rig import Rig, load, prefer, ready_servers
+from tests.bench._writer import END
 
 _SGR = rb"(?:\x1b\[[0-9;]*m)*"
 

@@ -1,6 +1,6 @@
 """Writes serving logs of many servers from one process, at a steady rate.
 
-    python -m tests.bench.writer LINES_PER_SECOND SECONDS FILE...
+    python -m tests.bench._writer LINES_PER_SECOND SECONDS FILE...
 
 Each file gets its lines in batches, twenty a second or one by one where that is less; the files take turns. The lines
 are those of a busy SGLang server, about 195 bytes on average. The last line of each file is ``END OF FLOOD``.

@@ -46,7 +46,7 @@ class Rig:
 
     def write(self, rate: float, seconds: float, servers: Sequence[str]) -> subprocess.Popen[bytes]:
         """The writer of ``rate`` lines per second to each of ``servers``."""
-        command = [sys.executable, "-m", "tests.bench.writer", str(rate), str(seconds)]
+        command = [sys.executable, "-m", "tests.bench._writer", str(rate), str(seconds)]
         return subprocess.Popen([*command, *(str(self.logs[server]) for server in servers)], cwd=ROOT)
 
 
