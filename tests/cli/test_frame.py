@@ -215,12 +215,14 @@ class Stream:
         (Stream(), Stream(encoding="UTF8"), "linux", ""),
         (Stream(tty=False), Stream(), "xterm", "needs a terminal"),
         (Stream(), Stream(tty=False), "xterm", "needs a terminal"),
+        (None, Stream(), "xterm", "needs a terminal"),
+        (Stream(), None, "xterm", "needs a terminal"),
         (Stream(), Stream(), "dumb", "TERM=dumb cannot show"),
         (Stream(), Stream(), "", "TERM= cannot show"),
         (Stream(), Stream(encoding="ascii"), "xterm", "needs a UTF-8 locale"),
         (Stream(), Stream(encoding="no-such"), "xterm", "needs a UTF-8 locale"),
     ],
 )
-def test_terminals(stdin: Stream, stderr: Stream, term: str, said: str) -> None:
+def test_terminals(stdin: Stream | None, stderr: Stream | None, term: str, said: str) -> None:
     problem = terminal_problem(stdin, stderr, {"TERM": term})
     assert said in problem if said else problem == ""

@@ -135,6 +135,13 @@ def test_a_text_that_no_server_wrote(tmp_path: Path) -> None:
     assert (ran.code, ran.out, ran.err) == (3, "", f"{path}: nothing in it is told by SGLang\n")
 
 
+def test_a_closed_standard_output_is_no_mistake_of_ours() -> None:
+    log = REAL / "0.5.12_llama.log"
+    command = f"{sys.executable} -m tui parse {log} >&-"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_a_closed_standard_input_is_said() -> None:
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m tui parse - <&-"], cwd=ROOT, capture_output=True, text=True, timeout=60

@@ -14,6 +14,7 @@ LONG = (
     "max_total_num_tokens=541816, chunked_prefill_size=8192, max_prefill_tokens=16384, max_running_requests=76, "
     "context_len=262144, available_gpu_mem=17.90 GB",
     "Allocating 0.58 GB host memory for hierarchical Mamba cache (39868 state slots, layout=page_first_direct).",
+    "Allocating kv hierarchical KV host pool: 3267568 tokens, 0.42 GB host memory.",
 )
 
 
@@ -36,7 +37,12 @@ def test_any_width(width: int) -> None:
     whole = told(lines(10_000, prefix))
     facts = told(lines(width, prefix))
     assert facts.pools == whole.pools
-    assert [(pool.kind, pool.gb) for pool in facts.pools] == [("Mamba", 14.57), ("KV", 7.76), ("Mamba", 0.58)]
+    assert [(pool.kind, pool.gb) for pool in facts.pools] == [
+        ("Mamba", 14.57),
+        ("KV", 7.76),
+        ("Mamba", 0.58),
+        ("KV", 0.42),
+    ]
     assert (facts.max_running_requests, facts.context_len, facts.stage) == (76, 262144, whole.stage)
 
 

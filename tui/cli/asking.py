@@ -30,7 +30,7 @@ class Asker:
 
     async def __call__(self, error: HostError) -> bool:
         question = error.question
-        if question is None or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if question is None or not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):
             return False
         async with self._turn:
             if question not in self._answered:

@@ -95,7 +95,8 @@ def run(args: Sequence[str] | None = None) -> Exit:
             stream.reconfigure(errors="replace")
     try:
         result = cli.main(args=list(args) if args is not None else None, prog_name="hcs-tui", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it may have been closed before the start
+            sys.stdout.flush()
     except BaseException as error:  # the one boundary: nothing may reach the user as a traceback
         return report(error)
     return Exit(result or 0)

@@ -20,9 +20,11 @@ class Stream(Protocol):
     def isatty(self) -> bool: ...
 
 
-def terminal_problem(stdin: Stream, stderr: Stream, environ: Mapping[str, str]) -> str:
-    """Why a dashboard cannot be shown here, in one line with a way out; empty when it can."""
-    if not stdin.isatty() or not stderr.isatty():
+def terminal_problem(stdin: Stream | None, stderr: Stream | None, environ: Mapping[str, str]) -> str:
+    """Why a dashboard cannot be shown here, in one line with a way out; empty when it can.
+
+    A stream that was closed before the start is ``None``."""
+    if stdin is None or stderr is None or not stdin.isatty() or not stderr.isatty():
         return "the dashboard needs a terminal on stdin and stderr; for scripts there are status, up and snapshot"
     if environ.get("TERM", "") in ("", "dumb", "unknown"):
         return f"TERM={environ.get('TERM', '')} cannot show a dashboard; set TERM, or use status, up and snapshot"

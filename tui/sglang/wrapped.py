@@ -18,7 +18,8 @@ LONGEST = 32 * 1024  # characters of a record that are put together
 _MOST_BREAKS = 6  # in a record that is read with and without a blank at each of them
 _HEADS = ("server_args=", "max_total_num_tokens=", "Mamba Cache ", "KV Cache ", "Full KV ", "SWA KV ", "Allocating ")
 _POOL = re.compile(
-    r"(?:[\w.\- ]{1,60} )?KV Cache is allocated\. |Mamba Cache is allocated\. |Allocating [\d.]{1,12} GB "
+    r"(?:[\w.\- ]{1,60} )?KV Cache is allocated\. |Mamba Cache is allocated\. |"
+    r"Allocating (?:[\d.]{1,12} GB |\S{1,40} hierarchical )"
 )
 _STATES = re.compile(r"Mamba Cache is allocated\. (?!.{0,300}intermediate_conv_window_cache size: [\d.]{1,12} ?GB)")
 _SUMMARY_ENDS = re.compile(r"context_len=\d+, available_\w{3}_mem=[\d.]+ GB$")  # without the memory up to 0.4.6
