@@ -263,9 +263,19 @@ def test_planned_allocated_and_used_look_different(glances: list[Glance]) -> Non
     assert "✖ refused" in refused and refused.count("freed") == 3
 
 
+def test_a_pool_that_was_refused_before_its_line_is_told_all_the_same(glances: list[Glance]) -> None:
+    """SGLang checks first: then the log's last host pool is one that was given."""
+    args = {"enable_hierarchical_cache": "True", "hicache_size": "150", "model_path": "Qwen3.6-27B"}
+    state = glances[3].state
+    log = replace(state.log, args=args, pools=state.log.pools[:3])
+    rows = text(caches.caches(glance(replace(state, log=log), sources.NOW), None, 76, 14)).split("\n")
+    assert "host   150.00 GB" in rows[2] and "freed" in rows[2] and "allocated" not in rows[2]
+    assert "host   150.00 GB" in rows[4] and "✖ refused" in rows[4]
+
+
 def test_ranks_count_in_the_total(glances: list[Glance]) -> None:
     pools = (Pool("host", "KV", 10.0, "GB", ranks=8),)
-    one = replace(glances[2].state, log=replace(glances[2].state.log, pools=pools))
+    one = replace(glances[0].state, log=replace(glances[0].state.log, pools=pools))
     drawn = text(caches.caches(glance(one, sources.NOW), None, 58, 12))
     assert "10.00 GB ×8" in drawn and "80.00 GB" in drawn and "its log: 80.0" in drawn
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tui.fleet.api import HostState
 from tui.sglang import memory, verdict
 from tui.sglang.limits import running_limit
@@ -11,6 +13,10 @@ from tui.view.draw.row import Row, Span, cell, fit, flow
 from tui.view.draw.starting import kind_ink
 from tui.view.glance import Glance, pinning
 
+Planned = tuple[str, float | None, int, str]
+"""Kind, decimal GB per rank, ranks, and what has become of it: a host pool that the log does not tell of."""
+
+_REQUEST = re.compile(r"Requesting (\d+(?:\.\d+)?) GB")
 _KIND = 8  # columns of a kind's name
 _PLACE = 7
 _STATE = 11  # columns that say what has become of a pool
@@ -54,7 +60,11 @@ def _pools(glance: Glance, columns: int) -> list[Row]:
     for pool in pools:
         out.append(_pool_row(glance, pool, sizes, before, columns))
         before = pool.kind
-    return [*out, *(_planned_row(kind, gb, ranks, sizes, columns) for kind, gb, ranks in planned)]
+        following = next((p.kind for p in pools[pools.index(pool) + 1 :]), None)
+        if following != pool.kind:  # its host pools to come, below it
+            out += [_planned_row(one, sizes, pool.kind, columns) for one in planned if one[0] == pool.kind]
+    had = {pool.kind for pool in pools}
+    return [*out, *(_planned_row(one, sizes, "", columns) for one in planned if one[0] not in had)]
 
 
 def _sizes(columns: int, ranks: bool) -> tuple[int, ...]:
@@ -83,13 +93,17 @@ def _pool_row(glance: Glance, pool: Pool, sizes: tuple[int, ...], before: str, c
     )
 
 
-def _planned_row(kind: str, gb: float | None, ranks: int, sizes: tuple[int, ...], columns: int) -> Row:
+def _planned_row(one: Planned, sizes: tuple[int, ...], before: str, columns: int) -> Row:
     """A host pool that the flags ask for and that the log does not tell of yet."""
+    kind, gb, ranks, state = one
     size = "by ratio" if gb is None else f"{units.gigabytes(gb)}{f' ×{ranks}' if ranks > 1 else ''}"
     whole = f"{units.gigabytes(gb * ranks)}" if gb is not None and ranks > 1 else ""
-    cells = (cell(clip_kind(kind), sizes[0], f"{kind_ink(kind)} bold"), cell("host", sizes[1], "muted"))
+    cells = (
+        cell("" if kind == before else clip_kind(kind), sizes[0], f"{kind_ink(kind)} bold"),
+        cell("host", sizes[1], "muted"),
+    )
     rest = (cell(size, sizes[2], "muted"), cell(whole, sizes[3], "muted"), cell("", sizes[4]))
-    return fit([*cells, *rest, Span("planned", "muted")], columns)
+    return fit([*cells, *rest, Span(state, "muted" if state == "planned" else "bad bold")], columns)
 
 
 def clip_kind(kind: str) -> str:
@@ -97,21 +111,38 @@ def clip_kind(kind: str) -> str:
     return kind.replace(" ", "") if len(kind) >= _KIND else kind
 
 
-def _planned(glance: Glance) -> list[tuple[str, float | None, int]]:
-    """(kind, decimal GB per rank, ranks) of the host pools to come: only while the server starts."""
-    if glance.phase is not Phase.STARTING or glance.host_pools:
+def _planned(glance: Glance) -> list[Planned]:
+    """The host pools that the log does not tell of: those to come while the server starts, and the one that was refused
+    before its line was printed."""
+    refused = _refused(glance)
+    if glance.phase is not Phase.STARTING and not refused:
         return []
     hybrid = True if any(p.kind == "Mamba" for p in glance.state.log.pools) else None
     plan = memory.plan(glance.state.log.args, verdict.version(glance.state), hybrid)
-    return [(pool.kind, pool.gb, plan.ranks) for pool in plan.pools] if plan.enabled else []
+    had = {pool.kind for pool in glance.host_pools}
+    rest = [pool for pool in plan.pools if plan.enabled and pool.kind not in had and not (had and "+" in pool.kind)]
+    if refused:
+        rest = [] if any(_is_refused(glance, pool) for pool in glance.host_pools) else rest[:1]
+    return [(pool.kind, pool.gb, plan.ranks, "✖ refused" if refused else "planned") for pool in rest]
+
+
+def _refused(glance: Glance) -> bool:
+    """Whether it failed because a host pool did not fit."""
+    return glance.failure is not None and glance.failure.kind is FailureKind.OOM_HOST_HICACHE
+
+
+def _is_refused(glance: Glance, pool: Pool) -> bool:
+    """Whether the failure's line asks for what this pool, the last one told, takes."""
+    if not _refused(glance) or glance.failure is None or pool is not glance.host_pools[-1]:
+        return False
+    asked = _REQUEST.search(glance.failure.line)
+    return asked is not None and abs(float(asked[1]) - pool.gb) < 0.01
 
 
 def _state(glance: Glance, pool: Pool, room: int) -> Row:
     """What has become of a pool: planned, growing, allocated, in use, refused, freed."""
     if glance.state.alive is False or glance.phase in (Phase.FAILED, Phase.STOPPED, Phase.LOST):
-        host = glance.host_pools
-        refused = glance.failure is not None and glance.failure.kind is FailureKind.OOM_HOST_HICACHE
-        if refused and host and pool is host[-1]:
+        if pool.place == "host" and _is_refused(glance, pool):
             return [Span("✖ refused", "bad bold")]
         return [Span("freed", "muted")]
     if pool.place == "host":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tui.fleet.api import HostState
 from tui.sglang import verdict
 from tui.sglang.memory import RESERVE_GB
-from tui.sglang.model import Phase
+from tui.sglang.model import Phase, Stage
 from tui.view.draw.row import Row, Span, cell, fit, flow, width
 from tui.view.glance import BYTES_PER_GB, Glance
 
@@ -65,7 +65,7 @@ def bars(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
     if not memory.total or length < _BAR:
         return words(glance, host, columns)
     drawn = [
-        ("planned", memory.planned, "╍", "start", _other(memory)),
+        ("planned", memory.planned, "╍", "start", _other(glance, memory)),
         ("allocated", memory.held, "━", "kv", []),
         ("free", memory.available, "━", "ok", verdict_of(glance, memory)),
     ]
@@ -73,7 +73,7 @@ def bars(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
     for name, gb, mark, ink, more in drawn:
         if gb is None or (not gb and name != "free"):
             continue
-        blocks = min(length, max(1 if gb > 0 else 0, round(gb / memory.total * length)))
+        blocks = min(length, max(1 if gb >= 0.05 else 0, round(gb / memory.total * length)))
         bar = [Span(mark * blocks, ink), Span("·" * (length - blocks), "line")]
         row: Row = [cell(name, _NAME, "muted"), *bar, cell(f"{gb:.1f} GB", _NUMBER + 1, "text bold", right=True)]
         fits = width(row) + 2 + width(more) <= columns
@@ -83,8 +83,11 @@ def bars(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
     return [_title(glance, host, memory, columns), *out] if out else []
 
 
-def _other(memory: HostMemory) -> Row:
-    """What the log asks for, where that is not what was planned."""
+def _other(glance: Glance, memory: HostMemory) -> Row:
+    """What the log asks for, once it has told all, where that is not what was planned."""
+    told = glance.phase is Phase.READY or glance.stage in (Stage.WARMUP, Stage.READY)
+    if not told and memory.asked <= (memory.planned or 0.0):
+        return []
     if not memory.asked or memory.planned is None or abs(memory.asked - memory.planned) < 0.01 * memory.planned:
         return []
     return [Span(f"its log: {memory.asked:.1f}", "warn")]
@@ -109,4 +112,4 @@ def words(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
     if memory.total and memory.available is not None:
         parts[-1] = [*parts[-1], Span(f" of {memory.total:.0f}", "muted")]
     parts[0] = [Span("host GB ", "muted"), *parts[0]]
-    return flow([*parts, _other(memory), verdict_of(glance, memory)], columns, indent=len("host GB "))
+    return flow([*parts, _other(glance, memory), verdict_of(glance, memory)], columns, indent=len("host GB "))
