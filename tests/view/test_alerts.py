@@ -67,6 +67,15 @@ def test_a_relaunch_may_fail_the_same_way_and_is_told_again_but_not_at_once() ->
         assert len(see(alerts, sources.failed("gpu3", 3), now=NOW + after)) == count
 
 
+def test_what_is_over_stands_no_longer() -> None:
+    alerts = Alerts()
+    see(alerts, sources.starting("gpu3", 3))
+    see(alerts, sources.failed("gpu3", 3))
+    assert [alert.kind for alert in alerts.standing()] == [Kind.FAILED]
+    see(alerts, sources.starting("gpu3", 3), now=NOW + 1)
+    assert alerts.standing() == [] and len(alerts.told) == 1
+
+
 def test_a_host_out_of_reach_is_one_alert() -> None:
     alerts = Alerts()
     both = [sources.ready("a", 0, 400), sources.ready("b", 1, 400)]

@@ -65,6 +65,10 @@ class Alerts:
         self.told = (self.told + news)[-KEPT:]
         return news
 
+    def standing(self) -> list[Alert]:
+        """Those that still hold: a server that was launched again has failed no longer."""
+        return [a for a in self.told if any(s in self._seen and a.kind in self._seen[s].kinds for s in a.servers)]
+
     def _of(self, glance: Glance) -> list[Alert]:
         run = glance.state.run.run if glance.state.run else None
         before = self._seen.get(glance.name)

@@ -37,7 +37,7 @@ class AlertActions(Dashboard):
         if trouble := self._alarm.trouble():
             self.notify(trouble, severity="warning", markup=False, timeout=8)
         key = next(act.key for act in self.acts if act.id == "alerts")
-        self.screen_stack[0].query_one(News).show(self.alerts.told, now, key)
+        self.screen_stack[0].query_one(News).show(self.alerts.standing(), now, key)
 
     def _tell(self, alert: Alert) -> None:
         severity: SeverityLevel = "information" if alert.kind.good else "error"

@@ -48,7 +48,9 @@ class EditFlags(ModalScreen[Overrides | None]):
                 yield Button("Relaunch (^s)", id="yes")
 
     def on_mount(self) -> None:
-        self.query_one(TextArea).focus()
+        lines = self.query_one(TextArea)
+        lines.focus()
+        lines.move_cursor(lines.document.end)  # where a flag more is written
         self.tell()
         if not cast("HcsApp", self.app).frozen:
             self.set_interval(1, self.tell)  # what the host has free changes
