@@ -13,7 +13,7 @@ from tui.sglang.advice import advise
 from tui.sglang.advice_flags import nearest_flag
 from tui.sglang.advice_memory import gpu_need, host_need, lower_fraction
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Failure, FailureKind, Pool
+from tui.sglang.model import Failure, FailureKind, Pool, Stage
 from tui.sglang.short import WIDTH, short
 
 USERS_LINE = (
@@ -173,6 +173,11 @@ def test_nearest_flag(flag: str, meant: str | None) -> None:
 )
 def test_command_line(line: str, words: str) -> None:
     assert words in advise(FailureKind.BAD_ARGUMENT, line, LogFacts())[0]
+
+
+def test_weights_that_do_not_fit_are_not_a_matter_of_the_fraction() -> None:
+    first = advise(FailureKind.OOM_GPU_STATIC, OOM, LogFacts(stage=Stage.LOADING_WEIGHTS))[0]
+    assert "does not change" in first and "lower" not in first
 
 
 def test_many_choices_are_said_to_be_more() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tui.sglang import memory
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Pool
+from tui.sglang.model import Pool, Stage
 
 _HOST = re.compile(r"Requesting (?P<asked>\d+\.?\d*) GB but only have (?P<free>-?\d+\.?\d*) GB free")
 _POOL = re.compile(r"host memory for (?P<pool>.{2,40}?)(?: hierarchical cache| pool\b|\. Requesting)")
@@ -229,6 +229,12 @@ def _lower(line: str, facts: LogFacts) -> str:
 
 def static(line: str, facts: LogFacts) -> tuple[str, ...]:
     if gpu_need(line) is not None:
+        if facts.stage is Stage.LOADING_WEIGHTS:  # the fraction shares out what the weights leave
+            first = (
+                f"{_gpu_words(line)} while weights were loaded, which --mem-fraction-static does not change: spread "
+                "the model over more GPUs (--tp-size), or quantize it."
+            )
+            return (first, "Other processes on that GPU: `nvidia-smi`.")
         first = (
             f"{_gpu_words(line)}: {_lower(line, facts)}, spread the model over more GPUs (--tp-size), or quantize it."
         )
