@@ -26,7 +26,7 @@ TEST = {
 }
 
 
-def tested(source: FixedSource) -> FixedSource:
+def answered(source: FixedSource) -> FixedSource:
     source.outcome = Outcome(True, "", TEST)
     return source
 
@@ -37,7 +37,7 @@ CASES: dict[str, tuple[Callable[[FixedSource], FixedSource], list[str]]] = {
     "compare": (past, ["H", "c"]),
     "bulk": (past, ["B"]),
     "bulk-kill": (past, ["B", "K"]),
-    "test": (tested, ["t"]),
+    "test": (answered, ["t"]),
 }
 
 
