@@ -61,9 +61,9 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
         (join([left, [Span(number, "muted")] if number else [], *phases]), join([totals, clock], "   ")),
         (join([left, *phases]), join([totals, clock], "   ")),
         (join([left, *short]), join([totals, clock], "   ")),
-        (join([left, *short]), totals),
+        (join([left, *short]), [*totals, Span(" ")] if totals else []),
         (join([left, *short]), join([sigma, clock], "   ")),
-        (join([left, *short]), sigma),
+        (join([left, *short]), [*sigma, Span(" ")] if sigma else []),
     )
     for one, other in choices:
         if width(one) + width(other) + 3 <= columns:
