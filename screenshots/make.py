@@ -22,7 +22,6 @@ VIEWS = {  # name → view, columns and rows
     "dashboard": ("board", (120, 36)),
     "wall": ("wall", (120, 36)),
     "charts": ("charts", (120, 36)),
-    "hosts": ("hosts", (120, 36)),
     "narrow": ("board", (72, 36)),
 }
 THEMES = ("dark", "light")
