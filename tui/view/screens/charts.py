@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -172,10 +171,9 @@ def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) 
     plot.ticks_color(inks.rgb("muted"))
     plot.hline(0, inks.rgb("line"))
     for n, line in reversed([*enumerate(lines)]):  # the selected server's is drawn over the others'
-        thick = (0.0, top / max(1, rows - _FRAME) / 4) if n == 0 else (0.0,)  # by a dot more
-        for stretch, up_by in product(line, thick):
+        for stretch in line:
             ages, values = zip(*stretch, strict=True)
-            plot.plot(ages, [value + up_by for value in values], color=inks.rgb(_INKS[n]), marker="braille")
+            plot.plot(ages, values, color=inks.rgb(_INKS[n]), marker="braille")
     for n, line in enumerate(lines):
         at = letters(line, low, width, n)
         if at:
