@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from tests.host.links import Ear, HostOf, follow, is_running, kill_now, opened, python
+from tests.host.links import Ear, HostOf, agent_pid, follow, is_running, kill_now, opened, python
+from tui.host.agent.requests import LOOKS
 from tui.host.api import RunEnded
 from tui.host.link import HostLink
 
@@ -203,3 +205,31 @@ def _keeper(ear: Ear, folder: Path) -> int:
     pid: int = json.loads((folder / "process.json").read_text())["keeper"]["pid"]
     assert is_running(pid), ear
     return pid
+
+
+async def test_many_kills_at_once_take_turns_with_their_second_looks(local: HostLink) -> None:
+    """A fresh process for each of them at the same time would starve the agent."""
+    sleeper = "import time; time.sleep(600)"
+    runs = await asyncio.gather(*(local.launch(python(sleeper, server=f"s{n}")) for n in range(16)))
+    most = 0
+
+    async def count() -> None:
+        nonlocal most
+        while True:
+            most = max(most, looks_below(agent_pid(local)))
+            await asyncio.sleep(0.002)
+
+    counting = asyncio.create_task(count())
+    reports = await asyncio.gather(*(local.kill(run.run, 5.0) for run in runs))
+    counting.cancel()
+    assert all(report.left == () and len(report.found) == 1 for report in reports)
+    assert 1 <= most <= LOOKS
+
+
+def looks_below(agent: int) -> int:
+    """How many second looks run: children of the agent with ``look`` on their command line."""
+    count = 0
+    for pid in Path(f"/proc/{agent}/task/{agent}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            count += b"\0look\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return count

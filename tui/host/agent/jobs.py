@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import deque
 from typing import Callable, Mapping, Sequence
 
 from .loop import Loop, nonblocking
@@ -87,6 +88,28 @@ class Children:
                 self._pids.discard(pid)
         if self._pids:
             self._loop.later(1.0, self._reap)
+
+
+class Turnstile:
+    """Lets at most ``places`` in at once; the others in the order in which they came."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def enter(self, begin: Callable[[], None]) -> None:
+        """``begin`` is called now or later; whatever it begins calls ``leave`` at its end."""
+        if self._places:
+            self._places -= 1
+            begin()
+        else:
+            self._waiting.append(begin)
+
+    def leave(self) -> None:
+        if self._waiting:
+            self._waiting.popleft()()
+        else:
+            self._places += 1
 
 
 class Job:

@@ -20,14 +20,21 @@ def ask(agent: Agent, question: dict[str, Any], done: Callable[[dict[str, Any] |
     """``done(what look() found, "")`` from a fresh process, or ``done(None, why it could not be seen)``."""
 
     def on_end(status: int | None, output: bytes) -> None:
+        agent.looks.leave()
         try:
             found = json.loads(output) if status == 0 else None
         except ValueError:
             found = None
         done(found, output.decode("utf-8", "replace").strip()[-200:])
 
-    argv = [sys.executable, "-ISBc", FRESH, "look", json.dumps(question)]
-    Job(agent.loop, agent.children, argv, on_end, stdin=blob(agent), timeout=TIMEOUT)
+    def begin() -> None:
+        argv = [sys.executable, "-ISBc", FRESH, "look", json.dumps(question)]
+        try:
+            Job(agent.loop, agent.children, argv, on_end, stdin=blob(agent), timeout=TIMEOUT)
+        except OSError as error:  # no more processes or descriptors: the next in line must not wait for ever
+            on_end(None, str(error).encode("utf-8", "replace"))
+
+    agent.looks.enter(begin)
 
 
 def blob(agent: Agent) -> bytes:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any, Mapping
 
-from .jobs import Children
+from .jobs import Children, Turnstile
 from .loop import Loop
 from .procs import Scanner
 from .runs import Runs
+
+LOOKS = 4  # fresh processes at once: those of hundreds of kills would starve the agent, and its silence is a dead link
 
 
 class Refused(Exception):
@@ -28,6 +30,7 @@ class Agent:
         self.config = config
         self.runs = Runs(config.get("state_dir"))
         self.children = Children(loop)
+        self.looks = Turnstile(LOOKS)
         self.scanner = Scanner()
         self.seen: dict[str, dict[int, int]] = {}  # by watched run: pid -> start of all that were seen to be of it
 
