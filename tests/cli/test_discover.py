@@ -122,6 +122,28 @@ def test_forward_until_interrupted(stranger: Stranger, box: tuple[Sshd, dict[str
         process.communicate()
 
 
+def test_a_forward_to_this_machine_never_leads_to_itself(box: tuple[Sshd, dict[str, str]], tmp_path: Path) -> None:
+    """The host is this machine, and its server does not run: its port is free here too."""
+    _, env = box
+    port = free_port()
+    file = profile(tmp_path, port, "box")
+    ran = hcs_tui("forward", file, "a", "--local", str(port), env=env)
+    assert ran.code == 2 and f"this machine, where port {port} is the server's own" in ran.err
+    command = [sys.executable, "-c", MAIN, "forward", file, "a"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **env}, cwd=ROOT
+    )
+    try:
+        assert process.stdout
+        url = process.stdout.readline().strip()
+        assert url.startswith("http://127.0.0.1:") and url != f"http://127.0.0.1:{port}"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 130
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def _get(url: str) -> str:
     with urllib.request.urlopen(url, timeout=10) as answer:
         return str(answer.read().decode())
