@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sglang.startups import startups
-from tui.sglang.facts import LogFacts, read
+from tui.sglang.facts import Carry, LogFacts, facts, finish, read
 
 LONG = (
     "Mamba Cache is allocated. max_mamba_cache_size: 257, conv_state size: 0.46GB, ssm_state size: 13.04GB "
@@ -64,3 +64,59 @@ def test_what_follows_a_whole_record_is_not_taken_for_its_end() -> None:
             continue
         noisy = "".join(f"{line}\nTriton is not installed\n" for line in case.lines)
         assert told(noisy).pools == read([case.log]).pools, case.name
+
+
+BATCHES = (
+    "[2026-02-01 00:06:00 TP0] Prefill batch, #new-seq: 2, #new-token: 600, #cached-token: 200, token usage: 0.04, "
+    "#running-req: 16, #queue-req: 2, cuda graph: False, input throughput (token/s): 90.50",
+    "[2026-02-01 00:06:03 TP0] Decode batch, #running-req: 12, #full token: 257, full token usage: 0.34, mamba num: 3, "
+    "mamba usage: 0.03, accept len: 2.83, accept rate: 0.61, cuda graph: True, gen throughput (token/s): 93.65, "
+    "#queue-req: 10",
+    "[2026-02-01 00:06:04 TP0] Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00, "
+    "#running-req: 0, #queue-req: 0, cuda graph: False, input throughput (token/s): 0.10",
+    "[2026-02-01 00:06:05 TP0] Decode batch, #running-req: 13, #full token: 257, full token usage: 0.35, mamba num: 3, "
+    "mamba usage: 0.04, accept len: 2.85, accept rate: 0.62, cuda graph: True, gen throughput (token/s): 1193.65, "
+    "#queue-req: 11",
+    '[2026-02-01 00:06:06] INFO:     127.0.0.1:5 - "POST /v1/completions HTTP/1.1" 200 OK',
+)
+READY = "[2026-02-01 00:05:59] The server is fired up and ready to roll!\n"
+
+
+def at(width: int, lines: tuple[str, ...] = BATCHES, *, blanks: bool = False) -> bytes:
+    pieces = [line[a : a + width] for line in lines for a in range(0, len(line), width)]
+    return (READY + "\n".join(piece if blanks else piece.rstrip() for piece in pieces) + "\n").encode()
+
+
+@pytest.mark.parametrize("blanks", [False, True])
+@pytest.mark.parametrize("width", range(60, 234))
+def test_batch_lines_of_any_width(width: int, blanks: bool) -> None:
+    whole, again = read([at(999)]), read([at(width, BATCHES * 2, blanks=blanks)])
+    assert whole.latest is not None and whole.latest.generate == 1193.65 and whole.latest.prefill == 90.5
+    assert again.latest == whole.latest
+    first = read([at(width, blanks=blanks)])
+    like_a_whole_one = (
+        BATCHES[0][:width].rstrip(" ,").endswith(("#queue-req: 2", "graph: False"))
+    )  # of an older release
+    if not like_a_whole_one:
+        assert (first.latest, first.series) == (whole.latest, whole.series)
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_chunk_borders_in_broken_batch_lines(width: int) -> None:
+    data = at(width)
+    whole = read([data])
+    for size in (1, 7, 80, 81, 200, len(data) - 1):
+        carry = Carry()
+        for begin in range(0, len(data), size):
+            carry = facts(data[begin : begin + size], carry)[1]
+        assert finish(carry) == whole, size
+    assert (
+        whole.life == len(data) - sum(len(line) + 1 for line in at(width, BATCHES[2:3])[len(READY) :].split(b"\n")) + 1
+    )
+
+
+@pytest.mark.parametrize("after", ["Killed", "Segmentation fault (core dumped)", "RuntimeError: CUDA error: x"])
+def test_what_follows_a_batch_line_that_was_cut_short_is_a_line(after: str) -> None:
+    for cut in range(60, len(BATCHES[1])):
+        log = told(f"{READY}{BATCHES[1][:cut]}\n{after}\n")
+        assert log.last_line == after and log.latest is not None, cut

@@ -27,6 +27,7 @@ from tui.sglang.stages import (
     LOOP,
     MAIN_ROWS,
     RANK_ROWS,
+    SOME_STAGE,
     Stages,
     bar,
     matching,
@@ -36,6 +37,7 @@ from tui.sglang.summary import summary
 from tui.sglang.trace import EMPTY, Trace, observe
 from tui.sglang.unwrap import bared, wrapper_of
 from tui.sglang.wrapped import mended
+from tui.sglang.wrapped_batch import Wrapped
 
 BLOCK = 256 << 10  # bytes that a whole log is read in: what fits into the caches of a core
 HEAD_CAP = 8 << 10  # bytes kept of what a progress bar has shown before in its line
@@ -48,14 +50,6 @@ _SERVED = re.compile(r"\"POST /\S{0,200} HTTP/\S{1,4}\" 200")
 _STOPPING = re.compile(
     r"SIGTERM received|Gracefully exiting|INFO: +Shutting down|INFO: +Finished server process|"
     r"Signal SIGTERM received while health check failed|KeyboardInterrupt$"
-)
-_SOME_STAGE = re.compile(
-    r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
-    r"KeyboardInterrupt|"
-    r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
-    r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM|"
-    r"apture|Pool|gRPC|ReplaySSM|Gloo|\[AR\]|P2P|Fetching|model-0|xperts|onfig|autotune|adix|multi-tok|parent|"
-    r"Loaded module|loop started"
 )
 _OWN = re.compile(
     r"sglang|server_args=|(?:Decode|Prefill) batch|ready to roll|Load weight (?:begin|end)|Init torch dist"
@@ -86,6 +80,7 @@ class LogParser:
     last_raw: bytes = b""
     last_local: float | None = None
     broken: Line | None = None  # a record whose end may stand on the next line
+    wrapped: Wrapped = field(default_factory=Wrapped)
     judged: tuple[object, ...] = ()  # what ``failure`` was worked out from
     failure: Failure | None = None
     shipped: re.Pattern[str] | None = None  # what stood before the newest traceback's first line
@@ -98,6 +93,7 @@ class LogParser:
             pools=self.pools.copy(),
             batches=self.batches.copy(),
             numbers=self.numbers.copy(),
+            wrapped=self.wrapped.copy(),
         )
 
     # Bytes to segments
@@ -126,8 +122,11 @@ class LogParser:
         """Whole lines: those of a server that works many at a time, all others one by one."""
         begun = self._lines(text, start=True)
         for batches, run in parts(rows(text[begun:])) if begun < len(text) else ():
-            if not (batches and self.ready and self._run(run)):
-                self._lines(b"\n".join([*map(raw, run), b""]))
+            done = 0
+            if batches and self.ready and not self.wrapped.width:
+                done = len(run) - self.wrapped.cut(raw(run[-1]))  # the last may go on in the next line
+                done = done if done and self._run(run[:done]) else 0
+            self._lines(b"\n".join([*map(raw, run[done:]), b""]))
 
     def _lines(self, text: bytes, *, start: bool = False) -> int:
         """Read whole lines one by one, those of a ``start`` until the server is ready; how many bytes were read."""
@@ -146,6 +145,7 @@ class LogParser:
 
     def _blank_lines(self, count: int) -> None:
         """Blank lines say nothing but to a traceback that waits for its end, and to that not for long."""
+        self._release()
         for number in range(self.lines + 1, self.lines + count + 1):
             before, self.trace = self.trace, observe(self.trace, Line(number, b"", ""))
             if self.trace is before:
@@ -154,6 +154,7 @@ class LogParser:
 
     def _run(self, run: list[Row]) -> bool:
         """Read a run of batch and access lines at once; ``False`` when that cannot be done."""
+        self._release()
         taken = take(run, self.batches)
         if taken is None:
             return False
@@ -195,6 +196,7 @@ class LogParser:
         if self.tail:
             self._segment(self.tail)
             self.tail = b""
+        self._release()
 
     def _segment(self, segment: bytes) -> None:
         raw = self.head + segment if self.head else segment
@@ -212,10 +214,15 @@ class LogParser:
     def _line(self, line: Line) -> None:
         if self.shipped is not None and not line.prefixed:
             line = bared(line, self.shipped)
+        if self.wrapped.goes_on(line):
+            return
+        self._release()
         message = line.message
-        batch = _BATCH.match(message)
-        if batch is not None:
-            self._batch(line, batch["kind"] == "Decode", batch["body"])
+        if _BATCH.match(message) is not None:
+            if self.wrapped.cut(line.raw):
+                self.wrapped.hold(line)
+            else:
+                self._batch(line)
             return
         if _ACCESS.match(message) is not None:
             self._access(line)
@@ -235,7 +242,8 @@ class LogParser:
         self.trace = observe(self.trace, line)
 
     def _living(self, line: Line) -> None:
-        self.last_raw = line.raw[-4096:] if b"\r" in line.raw else line.raw[:4096]
+        text = line.raw.replace(b"\n", b"")
+        self.last_raw = text[-4096:] if b"\r" in text else text[:4096]
         self.last_local = line.time if line.time is not None else self.last_local
 
     def _record(self, line: Line) -> None:
@@ -256,7 +264,7 @@ class LogParser:
         if self.numbers.take(line.ranks, message):
             self.stages.hint(message, line.time or self.last_local)
             return
-        if _SOME_STAGE.search(message, 0, 400) is not None:
+        if SOME_STAGE.search(message, 0, 400) is not None:
             self._stage(line)
             if _STOPPING.match(message):
                 self.stopping = True
@@ -321,8 +329,17 @@ class LogParser:
                 self.batches.awake()
         self.recognized = True
 
-    def _batch(self, line: Line, decode: bool, body: str) -> None:
-        told = body.encode("utf-8", "replace")
+    def _release(self) -> None:
+        """Whatever comes next, the batch line that was held is whole."""
+        line = self.wrapped.release()
+        if line is not None:
+            self._batch(line)
+
+    def _batch(self, line: Line) -> None:
+        batch = _BATCH.match(line.message)
+        if batch is None:
+            return
+        decode, told = batch["kind"] == "Decode", batch["body"].encode("utf-8", "replace")
         self.recognized = True
         if not decode and is_health_check(told):
             self.probes += len(line.raw) + 1

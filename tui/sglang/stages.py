@@ -120,6 +120,15 @@ _SERVING = re.compile(
     r"(?:\w+: )?(?:token_to_kv_pool_allocator|req_to_token_pool|\w+ pool) memory leak detected|"
     r"(?:\w+: )?alloc_req_slots runs out of memory|Subprocess \S+ \(pid=\d+\) crashed"
 )
+# A word of each row of these tables: a line that has none of them is told by none
+SOME_STAGE = re.compile(
+    r"nit |oad|ache|raph|pool|Allocating|dummy|ooncake|storage backend|server_args=|INFO: |Uvicorn|Granian|armup|"
+    r"KeyboardInterrupt|"
+    r"ngine startup|ready to roll|llreduce|nccl|File \"|emory|profiled|DeepGEMM|HiCache|Attached|Errno|"
+    r"atchdog|ealth check|etract|SIGTERM|xiting|crashed|TCPStore|alloc_req|event_loop|kernel image|Triton|PassM|"
+    r"apture|Pool|gRPC|ReplaySSM|Gloo|\[AR\]|P2P|Fetching|model-0|xperts|onfig|autotune|adix|multi-tok|parent|"
+    r"Loaded module|loop started"
+)
 _ORDER = {stage: index for index, stage in enumerate(Stage)}
 _ORDER[Stage.MAMBA_CACHE] = _ORDER[Stage.KV_CACHE]  # one step: which of the two comes first depends on the version
 _WEIGHTS = re.compile(r"(?:Loading .{0,80}|Multi-thread loading .{0,20}):\s+\d{1,3}% Completed \| (\d{1,9})/(\d{1,9})")
