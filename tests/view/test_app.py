@@ -17,6 +17,7 @@ from tui.fleet.api import HostState, Kill, Launch, Outcome, Reconnect, Relaunch,
 from tui.sglang.model import Sample
 from tui.view.actions import ACTS, BY_ID, key_table
 from tui.view.app import HcsApp
+from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.panels import Board
 from tui.view.screens.charts import Charts
@@ -280,7 +281,7 @@ async def test_search_next_previous_and_clear(source: FixedSource) -> None:
         await app.workers.wait_for_complete()
         assert "not found" in pane.status()
         await pilot.press("slash", "escape")
-        assert not app.query_one("#search", Input).has_class("open")
+        assert not app.query_one(LogLine).has_class("open")
         assert pane.reader is not None and pane.reader.found is None
 
 

@@ -17,7 +17,7 @@ from tui.sglang.state import ServerState
 from tui.view import pace
 from tui.view.draw.row import Row, Span
 from tui.view.glances import AT_ONCE, STEADY, Glances
-from tui.view.log.filters import FILTERS
+from tui.view.log.filters import FILTERS, Choice
 from tui.view.log.pane import LogPane
 from tui.view.log.reader import LogReader
 from tui.view.pace import FAST, SLOW, Pace
@@ -51,7 +51,7 @@ def test_a_filter_finds_its_lines_in_a_flood_of_batches(tmp_path: Path) -> None:
     path = tmp_path / "flood.log"
     path.touch()
     log = reader(path)
-    log.choose(next(one for one in FILTERS if one.name == "problems"))
+    log.choose(Choice(next(one for one in FILTERS if one.name == "problems")))
     for n in range(5):
         with path.open("a") as file:
             file.write("".join(decode_line(k, 1.0) + "\n" for k in range(4000)))

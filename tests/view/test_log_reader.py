@@ -10,9 +10,10 @@ from tests.view import sources
 from tui.view.draw.row import plain, width
 from tui.view.log.clean import MAX_BYTES, shown
 from tui.view.log.file import LogFile
-from tui.view.log.filters import FILTERS
+from tui.view.log.filters import FILTERS, Choice
+from tui.view.log.query import Query
 from tui.view.log.reader import LogReader
-from tui.view.log.search import Hits, find, pattern
+from tui.view.log.search import Hits, find
 
 
 def reader(path: Path, columns: int = 60, rows: int = 5) -> LogReader:
@@ -131,7 +132,7 @@ def test_a_file_that_is_not_there_yet(tmp_path: Path) -> None:
 def test_probes_are_hidden_until_asked_for(tmp_path: Path) -> None:
     log = reader(sources.write_log(tmp_path, "a", "ready", decodes=9), rows=30)
     assert "/health" not in "\n".join(screen(log))
-    log.choose(probes=True)
+    log.choose(Choice(probes=True))
     assert "\n".join(screen(log)).count("/health") == 3
 
 
@@ -139,7 +140,7 @@ def test_filters(tmp_path: Path) -> None:
     log = reader(sources.write_log(tmp_path, "a", "start", "failure"), columns=200, rows=30)
     shown_by = {}
     for preset in FILTERS:
-        log.choose(preset)
+        log.choose(Choice(preset))
         shown_by[preset.name] = "\n".join(screen(log))
     assert "Allocating 150.10 GB" in shown_by["caches"] and "Load weight" not in shown_by["caches"]
     assert "Load weight begin" in shown_by["stages"]
@@ -216,13 +217,13 @@ def test_search_finds_every_line_both_ways(tmp_path: Path) -> None:
     text = path.read_text()
 
     def lines(back: bool, start: int) -> list[str]:
-        return [text[at:].split("\n", 1)[0] for at in find(file, "needle", start, back=back) if at is not None]
+        return [text[at:].split("\n", 1)[0] for at in find(file, Query("needle"), start, back=back) if at is not None]
 
     expected = [f"Needle {n}" for n in range(7, 1000, 100)]
     assert lines(False, 0) == expected
     assert lines(True, file.size) == expected[::-1]
-    assert [at for at in find(file, "NEEDLE", 0) if at is not None] == []
-    assert pattern("needle").search("NEEDLE") and not pattern("Needle").search("needle")
+    assert [at for at in find(file, Query("NEEDLE"), 0) if at is not None] == []
+    assert Query("needle").pattern.search("NEEDLE") and not Query("Needle").pattern.search("needle")
 
 
 async def test_hits_are_counted_as_far_as_told(tmp_path: Path) -> None:
@@ -230,7 +231,10 @@ async def test_hits_are_counted_as_far_as_told(tmp_path: Path) -> None:
     path.write_text("a hit, and a hit\nnothing\n" * 30)
     file = LogFile(path)
     file.look()
-    some, all_ = Hits(file, "hit", lambda offset: True, most=9), Hits(file, "hit", lambda offset: offset > 0)
+    some, all_ = (
+        Hits(file, Query("hit"), lambda offset: True, most=9),
+        Hits(file, Query("hit"), lambda offset: offset > 0),
+    )
     await some.count()
     await all_.count()
     assert (some.place(0), some.place(25 * 20)) == ("1 of 9+", "9+ hits")

@@ -12,7 +12,6 @@ from textual.command import Provider
 from textual.containers import Container
 from textual.css.query import NoMatches
 from textual.filter import LineFilter
-from textual.widgets import Input
 
 from tui.fleet.api import Source
 from tui.sglang.model import Phase
@@ -26,6 +25,7 @@ from tui.view.draw.order import Listing
 from tui.view.glance import Glance
 from tui.view.glances import Glances
 from tui.view.log.earlier import EarlierLog
+from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.news import News
@@ -107,7 +107,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
             with Container(id="detail"):
                 yield Panel(Timeline(id="timeline"), title="start-up", id="timeline-panel")
                 yield Panel(Caches(id="caches"), title="caches", id="caches-panel")
-            yield Panel(LogPane(id="log"), _search_line(), title="log", id="log-panel")
+            yield Panel(LogPane(id="log"), LogLine(), title="log", id="log-panel")
         yield Panel(Wall(id="wall"), title="WALL", id="wall-panel")
         yield Footer(id="footer")
 
@@ -227,7 +227,3 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.selected = name
         self.arrange()
         self.draw()
-
-
-def _search_line() -> Input:
-    return Input(placeholder="search: Enter finds, n next, N previous, Esc clears", id="search")

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
-from textual.widgets import Input
-
 from tui.view.doing.dashboard import Dashboard
+from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
+from tui.view.log.query import Query
 
 
 class LogActions(Dashboard):
     """Searching, filtering and moving in the selected server's log."""
 
     def action_search(self) -> None:
-        line = self.query_one("#search", Input)
-        line.add_class("open")
-        line.focus()
+        self._type("search", Query())
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.close_search()
-        self.query_one(LogPane).search(event.value)
+    def action_include(self) -> None:
+        self._type("include", self.query_one(LogPane).query_of("include"))
 
-    def close_search(self) -> None:
-        self.query_one("#search", Input).remove_class("open")
+    def action_exclude(self) -> None:
+        self._type("exclude", self.query_one(LogPane).query_of("exclude"))
+
+    def _type(self, purpose: str, query: Query) -> None:
+        self.query_one(LogLine).open(purpose, query)
+
+    def on_log_line_typed(self, typed: LogLine.Typed) -> None:
+        """Filters hold while they are typed; a search begins with Enter."""
+        if typed.purpose != "search" and self.query_one(LogLine).has_class("open"):
+            self.query_one(LogPane).only(typed.purpose, typed.query)
+        if typed.done:
+            self.close_line()
+            if typed.purpose == "search":
+                self.query_one(LogPane).search(typed.query)
+        self.draw()
+
+    def close_line(self) -> None:
+        self.query_one(LogLine).remove_class("open")
         self.query_one(LogPane).focus()
+
+    def clear_line(self) -> None:
+        """Leave the line, and what it was for."""
+        line, pane = self.query_one(LogLine), self.query_one(LogPane)
+        self.close_line()
+        if line.purpose == "search":
+            pane.search(Query())
+        else:
+            pane.only(line.purpose, Query())
 
     def action_filter(self) -> None:
         self.query_one(LogPane).next_filter()

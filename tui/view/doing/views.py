@@ -7,7 +7,7 @@ from textual.widgets import Input
 from tui.view import layout
 from tui.view.doing.board import BoardActions
 from tui.view.doing.log import LogActions
-from tui.view.log.pane import LogPane
+from tui.view.log.line import LogLine
 from tui.view.log.wall import Wall
 from tui.view.panels import Board
 
@@ -57,9 +57,8 @@ class ViewActions(LogActions, BoardActions):
         self.push_screen(Help())
 
     async def action_back(self) -> None:
-        if self.query_one("#search", Input).has_class("open"):
-            self.close_search()
-            self.query_one(LogPane).search("")
+        if self.query_one(LogLine).has_class("open"):
+            self.clear_line()
             return
         if self.order.only or self.query_one("#only", Input).has_class("open"):
             self.list_all()

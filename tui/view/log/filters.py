@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tui.sglang.kinds import is_probe, kind_of
+from tui.view.log.query import Query
 
-__all__ = ["FILTERS", "INKS", "Filter", "is_probe", "keeper", "kind_of", "never"]
+__all__ = ["FILTERS", "INKS", "Choice", "Filter", "is_probe", "keeper", "kind_of", "never"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +42,62 @@ INKS: dict[str, str] = {
 }
 
 
+ANY = Query()
 _BATCH = re.compile(rb"(?:Decode|Prefill) batch[.,]")
+_SEEN = re.compile(rb"[\r\x1b]")
 
 
-def never(chosen: Filter) -> Callable[[bytes], bool] | None:
-    """``(raw line) -> surely not shown?``, without a closer look: nearly all lines of a serving log are of batches."""
-    if chosen.kinds is None or chosen.kinds & {"batch", "probe"}:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which lines are shown: of a preset, with or without those of health probes, of those the ones that ``include``
+    finds and ``exclude`` does not."""
+
+    preset: Filter = FILTERS[0]
+    probes: bool = False
+    include: Query = ANY
+    exclude: Query = ANY
+
+    @property
+    def all(self) -> bool:
+        """Whether nearly every line is shown."""
+        return self.preset.kinds is None and not self.include and not self.exclude
+
+    def __str__(self) -> str:
+        told = [
+            f"filter {self.preset.name}" if self.preset.kinds is not None else "",
+            f"only {self.include}" if self.include else "",
+            f"without {self.exclude}" if self.exclude else "",
+        ]
+        return " · ".join(part for part in told if part)
+
+
+def never(chosen: Choice) -> Callable[[bytes], bool] | None:
+    """``(raw line) -> surely not shown?``, without a closer look: nearly all lines of a serving log are of batches,
+    and a filter of one's own mostly lets few lines through."""
+    kinds, include = chosen.preset.kinds, chosen.include
+    batches = kinds is not None and not kinds & {"batch", "probe"}
+    needle = include.term.encode() if include.term.isascii() and not include.regex else b""
+    if not batches and not needle:
         return None
-    return lambda raw: _BATCH.search(raw, 0, 200) is not None and b"\r" not in raw and b"\x1b" not in raw
+    wanted = re.compile(re.escape(needle), re.IGNORECASE if include.fold else 0)
+
+    def surely_not(raw: bytes) -> bool:
+        if (not batches or _BATCH.search(raw, 0, 200) is None) and wanted.search(raw) is not None:
+            return False
+        return _SEEN.search(raw) is None
+
+    return surely_not
 
 
-def keeper(chosen: Filter, probes: bool) -> Callable[[str, str], bool]:
-    """``(text, kind) -> shown?`` for a preset, with or without the lines of health probes."""
-    kinds = chosen.kinds
-    if kinds is None:
-        return (lambda text, kind: True) if probes else (lambda text, kind: not is_probe(text))
-    return lambda text, kind: kind in kinds and (probes or not is_probe(text))
+def keeper(chosen: Choice) -> Callable[[str, str], bool]:
+    """``(text, kind) -> shown?``"""
+    kinds, probes = chosen.preset.kinds, chosen.probes
+    include = chosen.include.pattern.search if chosen.include else None
+    exclude = chosen.exclude.pattern.search if chosen.exclude else None
+
+    def keep(text: str, kind: str) -> bool:
+        if (kinds is not None and kind not in kinds) or (include is not None and not include(text)):
+            return False
+        return (probes or not is_probe(text)) and not (exclude is not None and exclude(text))
+
+    return keep

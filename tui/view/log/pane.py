@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -13,9 +14,10 @@ from textual.binding import Binding, BindingType
 from tui.view.draw import units
 from tui.view.draw.row import Row, Span
 from tui.view.log.clean import shown
-from tui.view.log.filters import FILTERS
+from tui.view.log.filters import FILTERS, Choice
+from tui.view.log.query import Query
 from tui.view.log.reader import LogReader
-from tui.view.log.search import Hits, find, pattern
+from tui.view.log.search import Hits, find
 from tui.view.panels import Panel
 from tui.view.sheet import Sheet
 
@@ -47,7 +49,7 @@ class LogPane(Sheet, can_focus=True):
         self.lines: int | None = 0  # of the whole log, as far as it is known
         self.message = ""
         self._readers: dict[str, LogReader] = {}
-        self._term = ""
+        self._query = Query()
         self._hit: int | None = None
         self._hits: Hits | None = None
 
@@ -85,7 +87,7 @@ class LogPane(Sheet, can_focus=True):
         return [
             [
                 Span(
-                    "no output yet" if not reader.file.size else f"no line for the filter: {reader.filter.name}",
+                    "no output yet" if not reader.file.size else f"no line for: {reader.choice}",
                     "muted",
                 )
             ]
@@ -106,14 +108,14 @@ class LogPane(Sheet, can_focus=True):
             return ""
         place = "following ▼" if reader.following else f"at {reader.progress:.0%} ▲ End follows"
         told = [place]
-        if reader.filter is not FILTERS[0]:
-            told.append(f"filter {reader.filter.name}")
-        if reader.probes:
+        if chosen := str(reader.choice):
+            told.append(chosen)
+        if reader.choice.probes:
             told.append("with probes")
         if reader.wrapped:
             told.append("wrapped")
-        if self._term:
-            told.append(f"/{self._term}")
+        if self._query:
+            told.append(str(self._query))
         if self.message:
             told.append(self.message)
         return " · ".join(told)
@@ -152,29 +154,45 @@ class LogPane(Sheet, can_focus=True):
         reader = self.reader
         if reader is None:
             return ""
-        chosen = FILTERS[(FILTERS.index(reader.filter) + 1) % len(FILTERS)]
-        reader.choose(chosen)
-        self._recount()
-        self.redraw()
-        return chosen.name
+        preset = FILTERS[(FILTERS.index(reader.choice.preset) + 1) % len(FILTERS)]
+        self._choose(reader, replace(reader.choice, preset=preset))
+        return preset.name
 
     def toggle_probes(self) -> bool:
         """Show or hide the lines of health probes; whether they are shown now."""
         reader = self.reader
         if reader is None:
             return False
-        reader.choose(probes=not reader.probes)
+        self._choose(reader, replace(reader.choice, probes=not reader.choice.probes))
+        return reader.choice.probes
+
+    def query_of(self, purpose: str) -> Query:
+        """What is searched for, or what the lines that are shown have or have not (``include``, ``exclude``)."""
+        if purpose == "search":
+            return self._query
+        choice = self.reader.choice if self.reader else Choice()
+        return choice.include if purpose == "include" else choice.exclude
+
+    def only(self, purpose: str, query: Query) -> None:
+        """Show the lines that ``query`` finds (``include``), or those that it does not (``exclude``)."""
+        reader = self.reader
+        if reader is None or self.query_of(purpose) == query:
+            return
+        choice = reader.choice
+        self._choose(reader, replace(choice, include=query) if purpose == "include" else replace(choice, exclude=query))
+
+    def _choose(self, reader: LogReader, choice: Choice) -> None:
+        reader.choose(choice)
         self._recount()
         self.redraw()
-        return reader.probes
 
-    def search(self, term: str) -> None:
-        """Mark ``term`` and go to it: upwards from the end while following, else downwards."""
-        self._term, self.message = term, ""
+    def search(self, query: Query) -> None:
+        """Mark what ``query`` finds and go to it: upwards from the end while following, else downwards."""
+        self._query, self.message = query, ""
         self._stand_on(None)
         self._mark()
         self.redraw()
-        if term and self.reader:
+        if query and self.reader:
             self._hunt(back=self.reader.following)
 
     def action_next(self) -> None:
@@ -202,10 +220,10 @@ class LogPane(Sheet, can_focus=True):
 
     def _mark(self) -> None:
         for reader in self._readers.values():
-            reader.found = pattern(self._term) if self._term else None
+            reader.found = self._query.pattern if self._query else None
 
     def _hunt(self, back: bool) -> None:
-        if self._term and self.reader:
+        if self._query and self.reader:
             self.message = "searching…"
             self.run_worker(self._find(self.reader, back), group="search", exclusive=True, exit_on_error=False)
 
@@ -233,7 +251,7 @@ class LogPane(Sheet, can_focus=True):
     async def _count(self, reader: LogReader, found: int, wrapped: str) -> None:
         """Say which of the hits ``found`` is."""
         if self._hits is None:
-            self._hits = Hits(reader.file, self._term, lambda offset: _visible(reader, offset))
+            self._hits = Hits(reader.file, self._query, lambda offset: _visible(reader, offset))
         hits = self._hits
         await hits.count()
         if hits is self._hits and self._hit == found:
@@ -241,7 +259,7 @@ class LogPane(Sheet, can_focus=True):
 
     async def _first(self, reader: LogReader, start: int, back: bool) -> int | None:
         """The first hit from ``start`` on that the filter lets through, looked for without holding up the app."""
-        for offset in find(reader.file, self._term, start, back=back):
+        for offset in find(reader.file, self._query, start, back=back):
             if offset is None:
                 await asyncio.sleep(0)
             elif _visible(reader, offset):
@@ -262,7 +280,7 @@ def _like(old: LogReader | None, path: Path | None) -> LogReader:
     reader = LogReader(path)
     if old is not None:
         reader.wrapped, reader.found = old.wrapped, old.found
-        reader.choose(old.filter, old.probes)
+        reader.choose(old.choice)
         old.file.close()
     return reader
 

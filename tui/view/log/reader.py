@@ -10,7 +10,7 @@ from rich.cells import cell_len, set_cell_size
 
 from tui.view.draw.row import Row, Span, width
 from tui.view.log.file import LogFile, line_start
-from tui.view.log.filters import FILTERS, INKS, Filter, keeper, kind_of, never
+from tui.view.log.filters import INKS, Choice, keeper, kind_of, never
 from tui.view.log.window import LogLine, Window
 
 _SHORT = 192
@@ -32,14 +32,13 @@ class LogReader:
         self.file = LogFile(path)
         self.following = True
         self.wrapped = False
-        self.probes = False
         self.short_times = True
         self.x = 0
         self.top = 0
         self.sub = 0
         self.found: re.Pattern[str] | None = None
         self.hit: int | None = None  # the offset of the line that a search stands on
-        self.filter: Filter = FILTERS[0]
+        self.choice = Choice()
         self.columns, self.rows = 80, 24
         self.window = self._fresh()
         self._generation = 0
@@ -63,7 +62,7 @@ class LogReader:
         filling = len(self.window.lines) < self.rows and not self.window.at_start
         if size == before and not filling and self.window.at_end:
             return False
-        if size - self.window.high > _SHORT * (self.rows + 1) and self.filter.kinds is None:
+        if size - self.window.high > _SHORT * (self.rows + 1) and self.choice.all:
             self.window.to_end(self.rows + 1)
         else:
             self.window.more_below(1 << 30)
@@ -71,11 +70,10 @@ class LogReader:
         self.window.trim_above(3 * self.rows + _SPARE)
         return True
 
-    def choose(self, chosen: Filter | None = None, probes: bool | None = None) -> None:
+    def choose(self, choice: Choice) -> None:
         """Show other lines, staying near the present place."""
         place = None if self.following else self._place()
-        self.filter = chosen or self.filter
-        self.probes = self.probes if probes is None else probes
+        self.choice = choice
         self.window = self._fresh()
         if place is None:
             self.follow()
@@ -83,7 +81,7 @@ class LogReader:
             self.go_to(place)
 
     def _fresh(self) -> Window:
-        return Window(self.file, kind_of, keeper(self.filter, self.probes), never(self.filter))
+        return Window(self.file, kind_of, keeper(self.choice), never(self.choice))
 
     def _fill_above(self) -> int:
         missing = self.rows + 1 - len(self.window.lines) - len(self.window.living)

@@ -1,4 +1,4 @@
-"""Finding a term in a log file in slices, so that a gigabyte never freezes a frame."""
+"""Finding lines of a log file in slices, so that a gigabyte never freezes a frame."""
 
 from __future__ import annotations
 
@@ -7,40 +7,39 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 
+from tui.view.log.clean import MAX_BYTES
 from tui.view.log.file import LogFile, line_start
+from tui.view.log.query import Query
 
 SLICE = 2 * 1024 * 1024
+_REGEX_SLICE = 256 * 1024  # expressions cost more a line than a term does
 _PAUSE = 20  # hits between two pauses of a count
 
 
-def pattern(term: str) -> re.Pattern[str]:
-    """For marking a term in shown text: case is ignored unless the term has capitals."""
-    return re.compile(re.escape(term), 0 if term != term.lower() else re.IGNORECASE)
-
-
-def find(file: LogFile, term: str, start: int, *, back: bool = False) -> Iterator[int | None]:
-    """Offsets of lines that hold ``term``, from ``start`` on to the end (or back to the beginning).
+def find(file: LogFile, query: Query, start: int, *, back: bool = False) -> Iterator[int | None]:
+    """Offsets of lines that ``query`` finds, from ``start`` on to the end (or back to the beginning).
 
     Yields ``None`` after each slice that was read, so that the caller can let others run.
     """
-    needle = term.encode()
-    fold = term == term.lower()
-    if not needle:
+    needle = query.term.encode()
+    if not needle or query.wrong:
         return
-    if back:
-        yield from _back(file, needle, fold, start)
+    if query.regex:
+        yield from (_lines_back if back else _lines_on)(file, query.pattern, start)
+    elif back:
+        yield from _back(file, needle, query.fold, start)
     else:
-        yield from _on(file, needle, fold, start)
+        yield from _on(file, needle, query.fold, start)
 
 
 class Hits:
-    """The lines that hold a term, from the file's start on, counted as far as ``most``.
+    """The lines that a query finds, from the file's start on, counted as far as ``most``.
 
     Counting goes on where it stopped as the file grows. ``shows`` says whether the line at an offset is shown.
     """
 
-    def __init__(self, file: LogFile, term: str, shows: Callable[[int], bool], most: int = 999) -> None:
-        self._file, self._term, self._shows, self._most = file, term, shows, most
+    def __init__(self, file: LogFile, query: Query, shows: Callable[[int], bool], most: int = 999) -> None:
+        self._file, self._query, self._shows, self._most = file, query, shows, most
         self._offsets: list[int] = []
         self._counted = 0
         self._generation = file.generation
@@ -52,7 +51,7 @@ class Hits:
         start, end = self._counted, line_start(self._file, self._file.size)
         while self._offsets and self._offsets[-1] >= start:
             self._offsets.pop()
-        for number, offset in enumerate(find(self._file, self._term, start)):
+        for number, offset in enumerate(find(self._file, self._query, start)):
             if offset is None or number % _PAUSE == 0:
                 await asyncio.sleep(0)
             if offset is not None and offset not in self._offsets[-1:] and self._shows(offset):
@@ -105,3 +104,51 @@ def _back(file: LogFile, needle: bytes, fold: bool, end: int) -> Iterator[int | 
 def _slice(file: LogFile, start: int, end: int, fold: bool) -> bytes:
     data = file.read(start, end)
     return data.lower() if fold else data
+
+
+def _lines_on(file: LogFile, wanted: re.Pattern[str], start: int) -> Iterator[int | None]:
+    """Line by line: an expression does not reach into the next one. Of a longer line, its first ``MAX_BYTES`` count."""
+    while start < file.size:
+        data = file.read(start, min(file.size, start + _REGEX_SLICE))
+        if not data:
+            return
+        cut = data.rfind(b"\n") + 1 or len(data)
+        offset = start
+        for raw in data[:cut].removesuffix(b"\n").split(b"\n"):
+            if wanted.search(_text(raw)):
+                yield offset
+            offset += len(raw) + 1
+        yield None
+        start += cut
+        while cut == len(data) and not data.endswith(b"\n") and start < file.size:  # the rest of a huge line
+            data = file.read(start, min(file.size, start + _REGEX_SLICE))
+            cut = data.find(b"\n") + 1 or len(data)
+            start += cut
+            data = data[:cut]
+            yield None
+
+
+def _lines_back(file: LogFile, wanted: re.Pattern[str], end: int) -> Iterator[int | None]:
+    while end > 0:
+        start = max(0, end - _REGEX_SLICE)
+        data = file.read(start, end)
+        if not data:
+            return
+        first = data.find(b"\n", 0, len(data) - 1) + 1 if start else 0
+        if start and not first:  # a huge line
+            start = line_start(file, end - 1)
+            data = file.read(start, min(end, start + MAX_BYTES))
+        offset = start = start + first
+        places = []
+        for raw in data[first:].removesuffix(b"\n").split(b"\n"):
+            places.append((offset, raw))
+            offset += len(raw) + 1
+        for place, raw in reversed(places):
+            if wanted.search(_text(raw)):
+                yield place
+        yield None
+        end = start
+
+
+def _text(raw: bytes) -> str:
+    return raw[:MAX_BYTES].decode("utf-8", "replace")
