@@ -21,6 +21,7 @@ class Terminal:
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         self.output = b""
         self.main, child = pty.openpty()
+        self.name = os.ttyname(child)
         os.set_blocking(self.main, False)
         subprocess.run(["stty", "rows", "30", "cols", "100"], stdin=child, check=True)
         self.process = subprocess.Popen(

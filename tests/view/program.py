@@ -9,4 +9,6 @@ from tests.view import sources
 from tui.view.app import HcsApp
 
 if __name__ == "__main__":
-    HcsApp(sources.fleet(Path(sys.argv[1]))).run()
+    app = HcsApp(sources.fleet(Path(sys.argv[1])))
+    app.run()
+    sys.exit(app.ended_by)

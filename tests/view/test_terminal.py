@@ -3,17 +3,41 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.terminal import DEADLINE, ROOT, SCREEN_OFF, SCREEN_ON, Terminal
+from tui.view.terminal import SIGNALS
 
 _CURSOR_ON = b"\x1b[?25h"
+
+
+_WITH_JOBS = (
+    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
+)
+
+
+def is_clean(output: bytes) -> None:
+    """Whether each mode that was turned on was turned off after that."""
+    for mode in (b"1049", b"1000", b"1003", b"1006", b"2004", b"1004"):
+        assert output.rindex(b"\x1b[?" + mode + b"l") > output.rfind(b"\x1b[?" + mode + b"h"), mode
+    assert output.rindex(_CURSOR_ON) > output.rfind(b"\x1b[?25l")
+
+
+def takes_more(terminal: Terminal) -> bool:
+    """Whether a program can write to it without waiting for somebody to read."""
+    file = os.open(terminal.name, os.O_RDWR | os.O_NOCTTY)
+    try:
+        return bool(select.select([], [file], [], 0)[1])
+    finally:
+        os.close(file)
 
 
 @pytest.fixture
@@ -31,21 +55,87 @@ def test_quit_leaves_the_terminal_clean_and_says_what_runs_on(terminal: Terminal
     assert terminal.process.returncode == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_leaves_the_terminal_clean(terminal: Terminal, number: signal.Signals) -> None:
     terminal.shows("SERVERS")
     terminal.process.send_signal(number)
     terminal.ended()
-    assert terminal.process.returncode == 0
-    assert terminal.output.rindex(SCREEN_OFF) > terminal.output.index(SCREEN_ON)
-    assert _CURSOR_ON in terminal.output
+    assert terminal.process.returncode == 128 + number
+    is_clean(terminal.output)
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_it_while_the_terminal_reads_nothing(terminal: Terminal, number: signal.Signals) -> None:
+    """Keys make it draw until no write is taken any more; what it drew is thrown away, and the modes are off."""
+    terminal.shows("SERVERS")
+    deadline = time.monotonic() + DEADLINE
+    while takes_more(terminal):
+        assert time.monotonic() < deadline
+        terminal.press(b"w")
+        time.sleep(0.01)
+    terminal.process.send_signal(number)
+    assert terminal.process.wait(DEADLINE) == 128 + number
+    terminal.until(lambda: SCREEN_OFF in terminal.output and _CURSOR_ON in terminal.output)
+    is_clean(terminal.output)
 
 
 def test_a_terminal_that_went_away_ends_it(terminal: Terminal) -> None:
     """The session's leader is the program, and the pty is not its controlling terminal: no SIGHUP comes."""
     terminal.shows("SERVERS")
     os.close(terminal.main)
-    terminal.process.wait(DEADLINE)
+    assert terminal.process.wait(DEADLINE) == 128 + signal.SIGHUP
+
+
+def test_ctrl_z_gives_the_shell_back_and_fg_draws_again(tmp_path: Path) -> None:
+    shell = Terminal(
+        [sys.executable, "-c", _WITH_JOBS, "bash", "--norc", "--noprofile", "--noediting", "-i"], {"PS1": "shell$ "}
+    )
+    try:
+        shell.shows("shell$")
+        shell.press(f"{sys.executable} -m tests.view.program {tmp_path}\r".encode())
+        shell.shows("SERVERS")
+        shell.press(b"\x1a")
+        shell.shows("Stopped")
+        is_clean(shell.output)
+        shell.output = b""
+        shell.press(b"stty -a | grep -o ' icanon'\r")  # a raw terminal would say -icanon
+        shell.until(lambda: b"\n icanon" in shell.output.replace(b"\r", b""))
+        shell.press(b"fg\r")
+        shell.shows("SERVERS")
+        assert SCREEN_ON in shell.output
+        shell.press(b"q")
+        shell.shows("running on")
+        shell.press(b"echo left=$?\r")
+        shell.shows("left=0")
+        is_clean(shell.output)
+        shell.output = b""
+        shell.press(b"stty -a | grep -o ' icanon'; exit\r")
+        shell.until(lambda: b"\n icanon" in shell.output.replace(b"\r", b""))
+    finally:
+        shell.close()
+
+
+def test_where_nobody_could_bring_it_back_it_stays(terminal: Terminal) -> None:
+    terminal.shows("SERVERS")
+    terminal.press(b"\x1a")
+    terminal.shows("no shell")
+    terminal.press(b"q")
+    terminal.ended()
+    assert terminal.process.returncode == 0
+
+
+def test_after_a_stop_that_nobody_announced_it_still_ends_clean(terminal: Terminal) -> None:
+    terminal.shows("SERVERS")
+    terminal.process.send_signal(signal.SIGSTOP)
+    os.waitpid(terminal.process.pid, os.WUNTRACED)
+    terminal.output = b""
+    terminal.process.send_signal(signal.SIGCONT)
+    terminal.until(lambda: b"SERVERS" in terminal.output.partition(SCREEN_OFF)[2].partition(SCREEN_ON)[2])
+    terminal.press(b"q")
+    terminal.shows("running on")
+    terminal.ended()
+    assert terminal.process.returncode == 0
+    is_clean(terminal.output)
 
 
 def test_nothing_heavy_is_loaded_before_the_first_paint() -> None:

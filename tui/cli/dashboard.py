@@ -37,7 +37,7 @@ def show(source: Source, painted: Callable[[], None] | None = None) -> Exit:
 
 def _ending(app: HcsApp) -> Exit:
     """A dashboard that crashed has told it on the terminal."""
-    return Exit.INTERNAL if app.return_code else Exit.OK
+    return Exit.INTERNAL if app.return_code else Exit(app.ended_by)
 
 
 def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = False, launch: bool = False) -> Exit:

@@ -15,8 +15,11 @@ class Exit(IntEnum):
     UNDECIDED = 3  # still starting at the deadline; the log does not say
     UNREACHABLE = 4  # a host cannot be reached, or refuses us
     INTERNAL = 70  # a mistake in this program
+    HUNG_UP = 129  # 128 + the number of the signal that ended the dashboard
     INTERRUPTED = 130
+    QUIT = 131
     BROKEN_PIPE = 141  # the reader of our output went away
+    TERMINATED = 143
 
     @classmethod
     def worst(cls, codes: Iterable[Exit]) -> Exit:

@@ -112,6 +112,7 @@ ACTS: tuple[Act, ...] = (
         group="View",
     ),
     Act("back", "escape", "Esc", "back", "Back to the board", group="View"),
+    Act("suspend", "ctrl+z", "^z", "suspend", "Back to the shell; `fg` returns here", group="View"),
     Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", foot=1, group="View"),
 )
 BY_ID = {act.id: act for act in ACTS}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -11,6 +12,8 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.containers import Container
 from textual.css.query import NoMatches
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 
 from tui.fleet.api import Source
@@ -35,7 +38,7 @@ from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Trou
 from tui.view.pending import Pending
 from tui.view.settings import Settings
 from tui.view.sheet import Sheet
-from tui.view.terminal import Watchdog, on_signals
+from tui.view.terminal import Endings, TerminalDriver, Watchdog, has_shell
 from tui.view.theme import THEMES, theme_name
 
 
@@ -84,13 +87,32 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.earlier: dict[str, EarlierLog] = {}
         self.listing = Listing()
         self._watchdog = Watchdog()
+        self._endings = Endings(self.leave)
         for own in THEMES:
             self.register_theme(own)
         self.settings = settings or Settings()
         self._ascii = AsciiFilter()
+        self.ended_by = 0  # 128 + the number of the signal that ended it
         self.theme = theme_name(theme or self.settings.theme)
         self.acts = keys.remapped(self.settings.keys)
         self.set_keymap(dict(self.settings.keys))
+
+    def get_driver_class(self) -> type[Driver]:
+        """Our own on a terminal; a browser has another."""
+        found = super().get_driver_class()
+        return TerminalDriver if found is LinuxDriver else found
+
+    def run(self, *args: Any, **options: Any) -> None:
+        """Show it until it is left; signals do what they did before once the terminal is clean."""
+        try:
+            super().run(*args, **options)
+        finally:
+            self._endings.stop()
+
+    def leave(self, code: int) -> None:
+        """End for a signal's sake: ``code`` is 128 + its number."""
+        self.ended_by = self.ended_by or code
+        self.exit()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What all that is drawn goes through."""
@@ -116,7 +138,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.query_one(Board).focus()
         self.look()
         if not self.frozen:
-            on_signals(self.exit)
+            self._endings.watch()
             self.set_interval(1 / FAST, self._tick, name="tick")
         if self._on_ready:
             self.call_after_refresh(self._on_ready)
@@ -153,7 +175,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
                 self.tell_outcomes()
                 self.watch_alerts()
                 if self._watchdog.gone():
-                    self.exit()
+                    self.leave(128 + signal.SIGHUP)
             self.call_after_refresh(self._pace.painted)
         except NoMatches:
             return
@@ -221,6 +243,13 @@ class HcsApp(FormActions, AlertActions, ViewActions):
             self.select(name)
         else:
             self.run_worker(self.run_action(message.action), exit_on_error=False)
+
+    def action_suspend(self) -> None:
+        """Leave the terminal to the shell until ``fg``."""
+        if has_shell():
+            self.action_suspend_process()
+        else:
+            self.notify("no shell started this, and nothing could bring it back", severity="warning")
 
     def select(self, name: str) -> None:
         """Show the server called ``name`` in the detail panels."""

@@ -1,25 +1,138 @@
-"""A clean end when the terminal or the system says so: signals, and a terminal that went away without one."""
+"""A clean end when the terminal or the system says so: signals, Ctrl-Z, and a terminal that went away or reads no more.
+
+Exit codes are the shell's: 128 + the signal's number. Only a signal's handler can help while the terminal reads
+nothing: the event loop then waits in a write, and so does whatever it would have called.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import select
 import signal
 import sys
+import termios
+import threading
 from collections.abc import Callable
+from types import FrameType
+from typing import Any, TextIO, cast
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+from textual.drivers.linux_driver import LinuxDriver
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+PATIENCE = 2.0  # seconds for a terminal to take what was drawn, before that is thrown away
+_CLEAN = b"\x1b[0m\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1004l\x1b[<u\x1b[?7h\x1b[?1049l\x1b[?25h"
 
 
-def on_signals(leave: Callable[[], None]) -> None:
-    """Call ``leave`` for SIGTERM, SIGHUP and SIGQUIT. Elsewhere than on the main thread nothing is done."""
-    loop = asyncio.get_running_loop()
-    for number in _SIGNALS:
-        try:
-            loop.add_signal_handler(number, leave)
-        except (RuntimeError, ValueError, NotImplementedError):
+class Endings:
+    """Calls ``leave`` with 128 + the number of a signal, on the loop, from ``watch`` to ``stop``."""
+
+    def __init__(self, leave: Callable[[int], None]) -> None:
+        self._leave = leave
+        self._former: dict[signal.Signals, Any] = {}  # handlers, as the signal module gives them
+        self._over = threading.Event()
+        self._drain: threading.Thread | None = None
+        self._drained = False
+
+    def watch(self) -> None:
+        """Begin. Elsewhere than on the main thread nothing is done."""
+        if threading.current_thread() is not threading.main_thread():
             return
+        loop = asyncio.get_running_loop()
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._leave, 128 + number)
+            if self._drain is None:
+                self._drain = threading.Thread(target=self._throw_away, daemon=True)
+                self._drain.start()
+
+        self._former = {number: signal.signal(number, handle) for number in SIGNALS}
+
+    def stop(self) -> None:
+        """End, with the handlers of before; a terminal whose output was thrown away is told again to be clean."""
+        self._over.set()
+        if self._drain is not None:
+            self._drain.join()
+        if self._drained and _flush():
+            with contextlib.suppress(OSError):
+                os.write(cast(TextIO, sys.__stderr__).fileno(), _CLEAN)
+        for number, former in self._former.items():
+            signal.signal(number, former)
+        self._former = {}
+
+    def _throw_away(self) -> None:
+        """After a while, nothing that waits for the terminal waits any longer."""
+        wait = PATIENCE
+        while not self._over.wait(wait):
+            self._drained = _flush()
+            wait = 0.05
+
+
+def _flush() -> bool:
+    """Throw away what the terminal has not read yet; whether there is a terminal."""
+    try:
+        file = cast(TextIO, sys.__stderr__).fileno()
+        termios.tcflush(file, termios.TCOFLUSH)
+        termios.tcflow(file, termios.TCOOFF)
+        termios.tcflow(file, termios.TCOON)  # wakes the thread that waits in a write, which Linux's flush does not
+    except (AttributeError, OSError, ValueError, termios.error):
+        return False
+    return True
+
+
+class TerminalDriver(LinuxDriver):
+    """Textual's driver, which survives a terminal that hung up and a stop that nobody announced."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._file = cast(Any, _Surviving(cast(TextIO, self._file)))  # what else a file does, nobody asks for
+
+    def _sigtstp_application(self, *_: object) -> None:
+        """Stop the whole job, as the terminal would: a shell waits for a wrapper, where one started us."""
+        if self._auto_restart:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        os.killpg(0, signal.SIGSTOP)
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Draw again. After a SIGSTOP the modes are still on: off first, or their end would not be the beginning's."""
+        if self._auto_restart and not self._must_signal_resume:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        super()._sigcont_application()
+
+
+class _Surviving:
+    """A terminal's file; what cannot be written, because nobody is there, is lost."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        try:
+            self._file.write(text)
+        except OSError:
+            return
+
+    def flush(self) -> None:
+        try:
+            self._file.flush()
+        except OSError:
+            return
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def isatty(self) -> bool:
+        return self._file.isatty()
+
+
+def has_shell() -> bool:
+    """Whether a shell with job control started this program: in the group of the session's leader, nobody could
+    bring it back."""
+    return os.getpgrp() != os.getsid(0)
 
 
 class Watchdog:
