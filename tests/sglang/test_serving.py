@@ -161,6 +161,24 @@ def test_probes_are_neither_life_nor_load() -> None:
     assert told(decode(1, 10.0), prefill(9, 2)).life > before.life
 
 
+@pytest.mark.parametrize(
+    ("flags", "probes"),
+    [
+        ("page_size=64", True),
+        ("page_size=128", False),
+        ("tp_size=1", False),
+        ("page_size=64, ple_offload_backend=1", False),
+    ],
+)
+@pytest.mark.parametrize("ready", [True, False])
+def test_probes_are_whole_pages_up_to_0_5_19(flags: str, probes: bool, ready: bool) -> None:
+    start = (f"[2026-07-30 13:34:00] server_args=ServerArgs(model_path='m', {flags})", *([READY] if ready else []))
+    before, after = (told(*start, decode(1, 10.0, running=2), *more, ready=False) for more in ((), (prefill(9, 64),)))
+    assert (after.life == before.life, after.series == before.series) == (probes, probes)
+    assert told(*start, decode(1, 10.0, running=2), prefill(9, 64, running=1), ready=False).life > before.life
+    assert told(*start, decode(1, 10.0, running=2), prefill(9, 1), ready=False).life == before.life
+
+
 def test_a_warm_up_request_is_no_traffic() -> None:
     start = "[2026-07-30 13:35:00] INFO:     Application startup complete."
     warming = told(start, prefill(1, 7), ready=False)

@@ -87,13 +87,19 @@ def take(run: list[Row], batches: Batches) -> Taken | None:
         others = [row for row in run if kinds[row[3]] is _ACCESS and b'"POST /' not in row[4]]
         probes = sum(_size(row) for row in others if is_probe(row[4]))
     if _PREFILL in kinds.values():
-        checks = {row for row in figures if kinds[row[3]] is _PREFILL and HEALTH_CHECK in row[4]}
+        checks = _health_checks([row for row in figures if kinds[row[3]] is _PREFILL], batches.page)
         if checks:
             figures, every = [row for row in figures if row not in checks], figures
             probes += sum(_size(row) for row in every if row in checks)
     if figures:
         _figures(figures, times, batches)
     return Taken(probes, len(figures))
+
+
+def _health_checks(prefills: list[Row], page: int) -> set[Row]:
+    if page == 1:
+        return {row for row in prefills if HEALTH_CHECK in row[4]}
+    return {row for row in prefills if is_health_check(row[4], page)}
 
 
 def _size(row: Row) -> int:
@@ -180,12 +186,12 @@ def _last(run: list[Row], seconds: list[float], places: Sequence[int], first: in
     return told._replace(new=new, cached=cached)
 
 
-def _is_probe(kind: str, body: bytes) -> bool:
+def _is_probe(kind: str, body: bytes, page: int) -> bool:
     if kind is _ACCESS:
         return is_probe(body)
-    return kind is _PREFILL and is_health_check(body)
+    return kind is _PREFILL and is_health_check(body, page)
 
 
-def newest_sign(run: list[Row]) -> Row | None:
+def newest_sign(run: list[Row], page: int) -> Row | None:
     """The newest row that is no probe's."""
-    return next((row for row in reversed(run) if not _is_probe(_who(row[3])[0], row[4])), None)
+    return next((row for row in reversed(run) if not _is_probe(_who(row[3])[0], row[4], page)), None)

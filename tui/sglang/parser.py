@@ -21,6 +21,7 @@ from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Failure, Stage
 from tui.sglang.numbers import Numbers
 from tui.sglang.pools import Pools
+from tui.sglang.release import printed_page
 from tui.sglang.replicas import Batches, dp_rank
 from tui.sglang.stages import (
     LEADER_ROWS,
@@ -161,7 +162,7 @@ class LogParser:
         self.lines += len(run)
         self.probes += taken.probes
         self.unhealthy = self.unhealthy and not taken.figures
-        newest = newest_sign(run)
+        newest = newest_sign(run, self.batches.page)
         if newest is not None:
             self.last_raw = raw(newest)[:4096]
             stamp = local_seconds(newest[1][1:].decode("ascii"), newest[2][1:].decode("ascii") or None)
@@ -277,7 +278,7 @@ class LogParser:
         again = self.stages.told and line.raw[:1] in b"[0123456789" and same_server(self.args, args)
         if again or self.stopping or self.ready or diagnosis.fatal(self.trace):
             self._restart()
-        self.args, self.stages.expected = args, None
+        self.args, self.stages.expected, self.batches.page = args, None, printed_page(args)
         self.recognized = True
 
     def _restart(self) -> None:
@@ -341,7 +342,7 @@ class LogParser:
             return
         decode, told = batch["kind"] == "Decode", batch["body"].encode("utf-8", "replace")
         self.recognized = True
-        if not decode and is_health_check(told):
+        if not decode and is_health_check(told, self.batches.page):
             self.probes += len(line.raw) + 1
             if self.stages.stage in (None, Stage.READY) and not self.ready:
                 self._ready(line.time)  # whoever answers these has started, before what the log shows

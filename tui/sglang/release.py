@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tui.sglang.args import number
+
 # Oldest first: (release, a flag that every release from then on has)
 FIRST_FLAGS: tuple[tuple[str, str], ...] = (
     ("0.4.0", "revision"),
@@ -53,3 +55,9 @@ def release(args: Mapping[str, str]) -> str | None:
     """The release that knows exactly these flags; ``None`` where the dump is missing, cut or shortened by hand."""
     known = [version for version, flag in FIRST_FLAGS if flag in args]
     return known[-1] if known and len(known) == [version for version, _ in FIRST_FLAGS].index(known[-1]) + 1 else None
+
+
+def printed_page(args: Mapping[str, str]) -> int:
+    """Tokens of which a prefill line counts multiples: a page of the cache up to 0.5.19, later 1; 1 where unknown."""
+    exact = dict(FIRST_FLAGS)["0.5.20"]
+    return 1 if exact in args else max(1, number(args, "page_size"))

@@ -68,9 +68,10 @@ class Batches:
     now: float = 0.0  # the newest second
     lines: int = 0  # read
     blank: Replica = _BLANK  # what a replica is of which nothing was read
+    page: int = 1  # tokens of a page of the cache
 
     def copy(self) -> Batches:
-        return Batches(self.replicas.copy(), self.ring.copy(), self.now, self.lines, self.blank)
+        return Batches(self.replicas.copy(), self.ring.copy(), self.now, self.lines, self.blank, self.page)
 
     def awake(self) -> None:
         """The server has just become ready: whatever was decoded before, the next line's rate spans idle time."""
