@@ -86,6 +86,16 @@ def test_runs_are_listed_with_what_became_of_them(kept: Kept) -> None:
     assert text_of(hcs_tui("runs", kept.profile, "b")) == "no runs\n"
 
 
+def test_a_host_that_does_not_answer_may_keep_runs(tmp_path: Path) -> None:
+    path = tmp_path / "p.yaml"
+    servers = {"a": {"host": "x", "command": ["/bin/true"], "port": 1}}
+    path.write_text(json.dumps({"name": "p", "hosts": {"x": {"ssh": "nowhere.invalid"}}, "servers": servers}))
+    ran = hcs_tui("runs", str(path))
+    assert (ran.code, ran.out) == (4, "") and "nowhere.invalid" in ran.err
+    pruned = hcs_tui("runs", "prune", str(path), "--dry-run")
+    assert (pruned.code, pruned.out) == (4, "") and "nothing to delete" not in pruned.err
+
+
 def test_runs_are_compared(kept: Kept) -> None:
     names = [f"{kept.profile}:a/{kept.runs[0]}", f"{kept.profile}:a"]
     rows = list(csv.reader(io.StringIO(text_of(hcs_tui("runs", "compare", *names, "--csv")))))
@@ -132,7 +142,8 @@ def test_pruning_says_what_goes_and_keeps_the_newest(doomed: Kept, tmp_path: Pat
     assert f"deleted  a/{doomed.runs[0]}" in done
     assert sorted(path.name for path in doomed.folder.iterdir()) == sorted([doomed.runs[2], "lock"])
     assert (precious / "file").read_text() == "keep me"
-    assert text_of(hcs_tui("runs", "prune", doomed.profile, "--keep", "1", "--yes")) == ""
+    again = hcs_tui("runs", "prune", doomed.profile, "--keep", "1", "--yes")
+    assert (again.code, again.out, again.err) == (0, "", "nothing to delete\n")
 
 
 def test_nothing_beyond_the_state_folder_is_pruned(doomed: Kept, tmp_path: Path) -> None:

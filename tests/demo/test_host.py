@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shutil
 import signal
@@ -162,6 +163,16 @@ def test_the_end_is_quiet_with_commands_still_running(tmp_path: Path) -> None:
         "    asyncio.run(use(host.start(Path(sys.argv[1]), load=False)))\n"
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, timeout=SECONDS)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_host_that_nobody_waits_for_any_more_ends_quietly(tmp_path: Path) -> None:
+    """Ctrl-C while it comes up: who started it is gone before it says where it is."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "tui.demo.embedded", str(tmp_path), "1", "1", "0"]
+    with os.fdopen(write, "wb") as closed:
+        done = subprocess.run(command, input=b"", stdout=closed, stderr=subprocess.PIPE, timeout=SECONDS)
     assert (done.returncode, done.stderr) == (0, b"")
 
 

@@ -117,12 +117,19 @@ def test_where_to_connect() -> None:
         (asyncssh.ConfigParseError("x line 3: Extra"), HostErrorKind.CONFIG, "line 3"),
         (OSError(113, "No route to host"), HostErrorKind.UNREACHABLE, "No route to host"),
         (ValueError("odd"), HostErrorKind.CONFIG, "odd"),
+        (UnicodeDecodeError("utf-8", b"\xfc", 0, 1, "invalid"), HostErrorKind.CONFIG, "~/.ssh/config, or a file"),
     ],
 )
 def test_wording(error: Exception, kind: HostErrorKind, part: str) -> None:
     said = describe(error, host="gpu", user="me", port=22)
     assert said.kind is kind and part in said.message
     assert (kind in FINAL) == (kind is not HostErrorKind.UNREACHABLE)
+
+
+@pytest.mark.parametrize("error", [asyncssh.PermissionDenied("no"), OSError(113, "No route to host")])
+def test_advice_to_try_ssh_names_a_port_that_is_not_the_usual_one(error: Exception) -> None:
+    assert "`ssh -p 2222 gpu`" in describe(error, host="gpu", user="me", port=2222).remedy
+    assert "`ssh gpu`" in describe(error, host="gpu", user="me", port=22).remedy
 
 
 def test_importing_the_link_loads_no_asyncssh() -> None:

@@ -53,6 +53,12 @@ generates 409 tok/s, prefills 1 200 tok/s, 48 running, 12 queued, KV 81%, Mamba
     62%, accept length 2.71"""
 
 
+def test_servers_of_a_host_that_never_answered_are_not_counted_as_absent() -> None:
+    absent = next(state for state in fleet() if state.run is None)
+    unknown = replace(absent, unreachable_since=NOW - 5, unreachable_why="no route")
+    assert "3 servers: 1 absent, 2 unknown" in status_table([absent, unknown, unknown], NOW)
+
+
 def test_status_fits_80_columns() -> None:
     states = fleet()
     states[1] = replace(states[1], info=replace(states[1].info, ready_timeout=7200.0))

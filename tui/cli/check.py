@@ -30,10 +30,11 @@ class Check:
 
 def offline_checks(profile: Profile, servers: Sequence[Server]) -> list[Check]:
     """What can be said without a host: the file's warnings, secrets, a launchable command per server."""
+    hosts = "1 host" if len(profile.hosts) == 1 else f"{len(profile.hosts)} hosts"
     checks = [
         Check(None, None, "profile", "warn", f"{warning.key}: {warning.message}", f"see {warning.file}:{warning.line}")
         for warning in profile.warnings
-    ] or [Check(None, None, "profile", "pass", f"{len(profile.servers)} servers on {len(profile.hosts)} hosts")]
+    ] or [Check(None, None, "profile", "pass", f"{len(profile.servers)} servers on {hosts}")]
     for server in servers:
         missing = [name for name in server.secret_names() if name not in os.environ]
         if missing:

@@ -54,9 +54,10 @@ def _memory(host: Host, servers: Sequence[Server], total_bytes: int, versions: M
     """The host memory that all servers' flags ask for together, by the SGLang that each has there, against what the
     host has at all."""
     planned = [planned_host_gb(server.flags, versions.get(server.name)) for server in servers]
-    asked = sum(gb for gb in planned if gb is not None)
+    sizes = [gb for gb in planned if gb is not None]
+    asked = sum(sizes)
     total = total_bytes / 1e9
-    found = f"{asked:.1f} GB of host cache asked by {len(servers)} servers, {total:.1f} GB in all"
+    found = f"{asked:.1f} GB of host cache asked by {len(sizes)} of {len(servers)} servers, {total:.1f} GB in all"
     if asked > total:
         return Check(None, host.name, "host memory", "fail", found, "lower --hicache-size")
     return Check(None, host.name, "host memory", "pass", found)

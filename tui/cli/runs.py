@@ -24,6 +24,7 @@ from tui.report.runs import (
     comparison_text,
     run_report,
     runs_table,
+    size,
 )
 
 Found = TypeVar("Found")
@@ -69,7 +70,8 @@ async def _list(profile: Profile, servers: Sequence[Server], server: str | None,
     if as_json:
         print_json({"runs": [run_report(run, now) for run in runs]})
     else:
-        print_text(runs_table(runs, now))
+        if runs or code is Exit.OK:  # of a host that did not answer nobody knows whether it keeps any
+            print_text(runs_table(runs, now))
     return code
 
 
@@ -150,7 +152,9 @@ def _choose(records: Sequence[RunRecord], server: str, name: str) -> RunRecord:
         back = int(name[1:] or 0)
         if back < len(records):
             return records[back]
-        raise CommandError(f"{server} has {len(records)} runs, none {back} before the newest")
+        raise CommandError(
+            f"{server} has {len(records)} {'run' if len(records) == 1 else 'runs'}, none {back} before the newest"
+        )
     fitting = [record for record in records if record.run.startswith(name)]
     if len(fitting) == 1 or (fitting and fitting[0].run == name):
         return fitting[0]
@@ -176,6 +180,8 @@ def prune(profile: str, server: str | None, keep: int, max_gb: float, dry: bool,
 
     found, code = once(True)
     _tell(found, "would be deleted" if dry else "to delete")
+    if not found and code is Exit.OK:
+        narrate("nothing to delete")
     if dry or not found or code is not Exit.OK:
         return code
     if not yes and not click.confirm(f"Delete {len(found)} runs with their logs?", err=True):
@@ -200,6 +206,6 @@ async def _prune(
 
 def _tell(runs: Sequence[PrunedRun], what: str) -> None:
     for run in runs:
-        print_text(f"{what}  {run.server}/{run.run}  {run.bytes / 1e6:.1f} MB  {run.folder}")
+        print_text(f"{what}  {run.server}/{run.run}  {size(run.bytes)}  {run.folder}")
     if len(runs) > 1:
-        print_text(f"{what}: {len(runs)} runs, {sum(run.bytes for run in runs) / 1e6:.1f} MB")
+        print_text(f"{what}: {len(runs)} runs, {size(sum(run.bytes for run in runs))}")

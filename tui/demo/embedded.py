@@ -80,7 +80,8 @@ async def run(folder: Path, count: int, speed: float, load: bool, home: Path) ->
     _write(folder / "key", client.export_private_key())
     _write(folder / "known_hosts", known.encode())
     _write(folder / "demo.yaml", profile(servers, port, folder, speed).encode())
-    print(json.dumps({"port": port, "pid": os.getpid(), "home": str(home)}), flush=True)
+    with contextlib.suppress(BrokenPipeError):  # whoever started us has left already: then stdin has ended too
+        os.write(1, json.dumps({"port": port, "pid": os.getpid(), "home": str(home)}).encode() + b"\n")
     tasks = [asyncio.create_task(reap_orphans(shells.pids))]
     if load:
         tasks.append(asyncio.create_task(keep_busy(servers)))

@@ -14,6 +14,7 @@ import asyncssh
 from tui.host.api import HostError, HostErrorKind
 from tui.host.login import Client
 from tui.host.question import UnknownHostKey
+from tui.host.target import ssh_words
 
 DEFAULT_FILES = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 # what `ssh` shows first, so that a fingerprint compares with the one that people have
@@ -64,12 +65,12 @@ def verdict(known: bytes, witness: Client, host: str, port: int, files: Sequence
     return HostError(
         HostErrorKind.HOST_KEY_UNKNOWN,
         f"The host key of {host} is not known: {print_} (looked in {where}).",
-        f"Compare the fingerprint with the host's. {_POLICIES.get(policy, _ADD).format(host=host)}",
+        f"Compare the fingerprint with the host's. {_POLICIES.get(policy, _ADD).format(words=ssh_words(host, port))}",
         question=_question(host, entry, key, print_, files[0]) if key and policy not in ("yes", "true") else None,
     )
 
 
-_ADD = "Then answer yes when you are asked on a terminal or in the dashboard, or run `ssh {host}` once."
+_ADD = "Then answer yes when you are asked on a terminal or in the dashboard, or run `ssh {words}` once."
 _LAX = "StrictHostKeyChecking of ~/.ssh/config does not count here: a new key is added only on request. "
 _STRICT = "StrictHostKeyChecking is yes: only you can add the key to that file."
 _POLICIES = {"yes": _STRICT, "true": _STRICT} | dict.fromkeys(("no", "off", "false", "accept-new"), _LAX + _ADD)

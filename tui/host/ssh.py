@@ -213,6 +213,7 @@ class _Dialer:
                     error,
                     host=target.host,
                     user=settings.username,
+                    port=settings.port,
                     wants_password=client.wants_password,
                     locked=client.locked,
                 ) from error

@@ -39,6 +39,11 @@ class Target:
     port: int | None = None
 
 
+def ssh_words(host: str, port: int) -> str:
+    """What to type behind ``ssh`` to get there: advice without the port would lead to another server."""
+    return host if port == 22 else f"-p {port} {host}"
+
+
 def parse_target(text: str) -> Target:
     """``alias``, ``user@host``, ``host:port``, ``[v6]:port``, ``ssh://…``. Raises ``HostError``."""
     found = _FORM.fullmatch(text.strip())

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tui.host.api import HostError, HostErrorKind
 from tui.host.question import LockedKey
+from tui.host.target import ssh_words
 
 FINAL = frozenset(  # trying again changes nothing, and may lock the user out
     {
@@ -23,14 +24,14 @@ FINAL = frozenset(  # trying again changes nothing, and may lock the user out
 LOGIN_SECONDS = 20
 CONNECT_SECONDS = 15
 
-# (exception's class name, part of its text) → kind, message, remedy; {host} {user} {port} {text} are filled in
+# (exception's class name, part of its text) → kind, message, remedy; {host} {user} {port} {words} {text} are filled in
 _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
     (
         "PermissionDenied",
         "",
         HostErrorKind.LOGIN_REFUSED,
         "{host} refused all keys for {user}.",
-        "Try `ssh {host}`; if that works, its key must be in ~/.ssh, the SSH agent, or `identity` of the host.",
+        "Try `ssh {words}`; if that works, its key must be in ~/.ssh, the SSH agent, or `identity` of the host.",
     ),
     (
         "",
@@ -114,7 +115,7 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
         "",
         HostErrorKind.UNREACHABLE,
         "{host} broke off the connection: {text}.",
-        "Try `ssh {host}`.",
+        "Try `ssh {words}`.",
     ),
     (
         "ChannelOpenError",
@@ -126,7 +127,9 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
 )
 
 
-def refused(error: BaseException, *, host: str, user: str, wants_password: bool, locked: Sequence[str]) -> HostError:
+def refused(
+    error: BaseException, *, host: str, user: str, port: int, wants_password: bool, locked: Sequence[str]
+) -> HostError:
     """No key was accepted, or a key alone was not enough. ``locked``: encrypted keys that were not tried."""
     if locked:
         return HostError(
@@ -142,19 +145,27 @@ def refused(error: BaseException, *, host: str, user: str, wants_password: bool,
             "hcs-tui logs in by keys only, since it must reconnect unattended: install a key there (ssh-copy-id), or"
             " have it exempted from the second factor.",
         )
-    return describe(error, host=host, user=user, port=22)
+    return describe(error, host=host, user=user, port=port)
 
 
 def describe(error: BaseException, *, host: str, user: str, port: int) -> HostError:
     """A ``HostError`` for anything that connecting raises; the original is chained by the caller."""
     names = {cls.__name__ for cls in type(error).__mro__}
     text = str(error) or type(error).__name__
-    values = {"host": host, "user": user, "port": port, "text": text.rstrip(".")}
+    values = {"host": host, "user": user, "port": port, "words": ssh_words(host, port), "text": text.rstrip(".")}
     for name, part, kind, message, remedy in _TABLE:
         if (not name or name in names) and part in text:
             return HostError(kind, message.format_map(values), remedy.format_map(values))
+    if isinstance(error, UnicodeDecodeError):
+        return HostError(
+            HostErrorKind.CONFIG,
+            f"~/.ssh/config, or a file that it includes, is not UTF-8: {text}.",
+            "Save it as UTF-8; comments count too.",
+        )
     if isinstance(error, ValueError):
         return HostError(HostErrorKind.CONFIG, f"The SSH settings for {host} cannot be used: {text}.")
     if isinstance(error, OSError) and not isinstance(error, socket.gaierror) and error.strerror:
         text = error.strerror
-    return HostError(HostErrorKind.UNREACHABLE, f"{host} cannot be reached: {text}.", "Try `ssh " + host + "`.")
+    return HostError(
+        HostErrorKind.UNREACHABLE, f"{host} cannot be reached: {text}.", f"Try `ssh {ssh_words(host, port)}`."
+    )

@@ -77,7 +77,7 @@ def _row(run: PastRun, now: float) -> list[str]:
         started[:19].replace("T", " "),
         "" if end is None else span(end - record.started),
         _state(run),
-        "" if record.log_size is None else _size(record.log_size),
+        "" if record.log_size is None else size(record.log_size),
         record.who.partition(" ")[0],
     ]
 
@@ -89,10 +89,11 @@ def _state(run: PastRun) -> str:
     return f"{verdict.phase(run.state).value} {how}".strip()
 
 
-def _size(count: int) -> str:
-    for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if count >= size:
-            return f"{number(count / size)} {unit}"
+def size(count: int) -> str:
+    """Bytes in a decimal unit that suits."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= factor:
+            return f"{number(count / factor)} {unit}"
     return f"{count} B"
 
 

@@ -46,7 +46,8 @@ def status_table(states: Iterable[ServerState], now: float, width: int = WIDTH) 
 def _sum(states: Sequence[ServerState], now: float) -> str:
     """The fleet in one line: how many servers are in which phase, and their rates together."""
     phases = [verdict.phase(state) for state in states]
-    counts = [f"{phases.count(phase)} {phase.value}" for phase in Phase if phase in phases]
+    words = ["unknown" if is_unknown(state) else phase.value for state, phase in zip(states, phases, strict=True)]
+    counts = [f"{words.count(word)} {word}" for word in (*Phase, "unknown") if word in words]
     rates = [
         verdict.throughput(state, now).generate or 0.0
         for state, phase in zip(states, phases, strict=True)
@@ -105,10 +106,15 @@ def wrapped(text: str, width: int, indent: str = "") -> list[str]:
     )
 
 
+def is_unknown(state: ServerState) -> bool:
+    """Its host never answered: that nothing is known of a run does not mean that there is none."""
+    return verdict.phase(state) is Phase.ABSENT and state.unreachable_since is not None
+
+
 def state_word(state: ServerState) -> str:
     """The phase, or while it starts the stage; ``unknown`` of a host that never answered."""
     phase = verdict.phase(state)
-    if phase is Phase.ABSENT and state.unreachable_since is not None:
+    if is_unknown(state):
         return "unknown"
     stage = verdict.stage(state)
     return stage.value.replace("_", " ") if phase is Phase.STARTING and stage else phase.value
