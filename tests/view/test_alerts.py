@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from tests.view import sources
@@ -11,7 +12,7 @@ from tests.view.sources import NOW, FixedSource
 from tests.view.test_app import running, said, until
 from tui.sglang.model import Exit, Phase, Sample
 from tui.sglang.state import ServerState
-from tui.view.alerts import AGAIN_AFTER, Alert, Alerts, Kind, line
+from tui.view.alerts import AGAIN_AFTER, Alert, Alerts, Kind, gathered, line
 from tui.view.app import HcsApp
 from tui.view.draw.news import LASTS, news
 from tui.view.draw.row import plain
@@ -24,6 +25,10 @@ ABSENT = ServerState(sources.info("gpu0", 0))
 
 def see(alerts: Alerts, *states: ServerState, now: float = NOW) -> list[str]:
     return [f"{alert.kind.value}: {line(alert)}" for alert in alerts.see([glance(state, now) for state in states])]
+
+
+def has_told(app: HcsApp, count: int) -> bool:
+    return len(app.alerts.told) >= count
 
 
 def fresh(state: ServerState) -> ServerState:
@@ -172,3 +177,40 @@ async def test_another_source_begins_anew(source: FixedSource) -> None:
         app.open(replace(source, servers=(sources.failed("gpu0", 0),), time=NOW + 5))
         app.watch_alerts()
         assert app.alerts.told == []
+
+
+def test_several_are_one_line_per_kind_the_bad_ones_first() -> None:
+    def alert(kind: Kind, number: int) -> Alert:
+        return Alert(NOW, kind, (f"gpu{number}",), "box", "", "is ready" if kind.good else "failed: out of memory")
+
+    assert gathered([alert(Kind.READY, n) for n in range(16)]) == "16 servers ready: gpu0, gpu1, gpu2, gpu3 and 12 more"
+    assert gathered([alert(Kind.READY, 0), alert(Kind.READY, 1), alert(Kind.FAILED, 2)]) == (
+        "gpu2 failed: out of memory\n2 servers ready: gpu0, gpu1"
+    )
+
+
+async def test_sixteen_that_become_ready_do_not_cover_the_screen() -> None:
+    """Half of them at once, the others one a second: a few toasts tell of all."""
+    names = [f"gpu{number}" for number in range(16)]
+    source = FixedSource(tuple(sources.starting(name, place) for place, name in enumerate(names)))
+    app = HcsApp(source, settings=Settings(bell=False))
+    async with app.run_test(size=(120, 36), notifications=True) as pilot:
+        await until(lambda: bool(app.alerts._seen), pilot)
+        for count in range(8, 17):
+            source.servers = tuple(
+                replace(sources.ready(s.info.name, place, 400), ready_at=source.time) if place < count else s
+                for place, s in enumerate(source.servers)
+            )
+            source.version += 1
+            source.time += 1
+            await until(partial(has_told, app, count), pilot)
+
+        def last_told() -> bool:
+            source.time += 1
+            return not app._untold
+
+        await until(last_told, pilot)
+        await pilot.pause()
+        toasts = [str(toast.render()) for toast in app.screen.query("Toast")]
+        assert "8 servers ready: gpu0, gpu1, gpu2, gpu3 and 4 more" in screen_text(app)
+        assert 2 <= len(toasts) <= 4 and len(app.alerts.told) == 16

@@ -14,6 +14,7 @@ from tui.view.glance import Glance
 RECENT = 60.0  # seconds: what happened longer ago, before this session looked, is no news
 AGAIN_AFTER = 60.0  # seconds before the same is told of the same server again
 KEPT = 200
+_NAMED = 4  # servers of several that are told together
 
 
 class Kind(StrEnum):
@@ -153,3 +154,17 @@ def line(alert: Alert) -> str:
     if alert.kind is Kind.UNREACHABLE and len(alert.servers) > 1:
         return f"{alert.host} {alert.text}: {len(alert.servers)} servers"
     return f"{alert.servers[0]} {alert.text}"
+
+
+def gathered(alerts: Sequence[Alert]) -> str:
+    """Several alerts in a line per kind, those that ask for somebody first; servers beyond the fourth are counted."""
+    told = []
+    for kind in sorted({alert.kind for alert in alerts}, key=lambda kind: (kind.good, list(Kind).index(kind))):
+        alike = [alert for alert in alerts if alert.kind is kind]
+        names = list(dict.fromkeys(server for alert in alike for server in alert.servers))
+        if len(alike) == 1:
+            told.append(line(alike[0]))
+        else:
+            more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            told.append(f"{len(names)} servers {kind.value}: {', '.join(names[:_NAMED])}{more}")
+    return "\n".join(told)

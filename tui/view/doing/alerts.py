@@ -7,11 +7,13 @@ from functools import cached_property
 from textual.notifications import SeverityLevel
 
 from tui.fleet.alarm import Alarm
-from tui.view.alerts import Alert, Alerts, line
+from tui.view.alerts import Alert, Alerts, gathered, line
 from tui.view.doing.dashboard import Dashboard
 from tui.view.news import News
 
 _LEAST = 1.0  # seconds between two bells
+_TOAST = 8.0  # seconds that a toast stays
+_APART = 4.0  # seconds between two toasts of alerts: more would cover the screen
 
 
 class AlertActions(Dashboard):
@@ -19,6 +21,9 @@ class AlertActions(Dashboard):
 
     _looked_at = 0
     _rang_at = 0.0
+
+    _toasted_at = 0.0
+    _untold: tuple[Alert, ...] = ()
 
     alerts: Alerts
 
@@ -34,14 +39,14 @@ class AlertActions(Dashboard):
         self._looked_at = int(now)
         for alert in self.alerts.see(self.glances):
             self._tell(alert)
+        self._toast(now)
         if trouble := self._alarm.trouble():
-            self.notify(trouble, severity="warning", markup=False, timeout=8)
+            self.notify(trouble, severity="warning", markup=False, timeout=_TOAST)
         key = next(act.key for act in self.acts if act.id == "alerts")
         self.screen_stack[0].query_one(News).show(self.alerts.standing(), now, key)
 
     def _tell(self, alert: Alert) -> None:
-        severity: SeverityLevel = "information" if alert.kind.good else "error"
-        self.notify(line(alert), severity=severity, markup=False, timeout=8)
+        self._untold = (*self._untold, alert)
         if self.settings.bell and abs(alert.at - self._rang_at) >= _LEAST:
             self._rang_at = alert.at
             self.bell()
@@ -55,6 +60,14 @@ class AlertActions(Dashboard):
                 "HCS_MESSAGE": line(alert),
             }
         )
+
+    def _toast(self, now: float) -> None:
+        """One toast for what came at once, and for all that came soon after another one."""
+        if self._untold and abs(now - self._toasted_at) >= _APART:
+            good = all(alert.kind.good for alert in self._untold)
+            severity: SeverityLevel = "information" if good else "error"
+            self.notify(gathered(self._untold), severity=severity, markup=False, timeout=_TOAST)
+            self._toasted_at, self._untold = now, ()
 
     def action_alerts(self) -> None:
         from tui.view.screens.alerts import AlertList
