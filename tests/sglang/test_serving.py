@@ -197,3 +197,16 @@ def test_retractions_and_failing_health_checks() -> None:
     facts = told(decode(1, 5.0), retract, retract, health)
     assert (facts.retracted, facts.unhealthy, facts.fatal, len(facts.warnings)) == (4, True, False, 2)
     assert not told(health, decode(1, 5.0)).unhealthy
+
+
+@pytest.mark.parametrize("ready", [True, False])
+def test_figures_that_cannot_be_read_are_missing(ready: bool) -> None:
+    line = (
+        "[2026-07-30 13:35:09 TP0] Prefill batch, #new-seq: 3, #new-token: {}, #cached-token: {}, token usage: {}, "
+        "#running-req: {}, #queue-req: {}, input throughput (token/s): {}"
+    )
+    start = () if not ready else (READY,)
+    odd = told(*start, line.format("?", "?", "nan", -1, -2, "nan"), ready=False).latest
+    assert odd == Sample(odd.at_local) if odd is not None else False
+    none = told(*start, line.format(0, 0, "0.00", 0, 0, "0.00"), ready=False).latest
+    assert none is not None and (none.prefill, none.running, none.queued, none.kv) == (0.0, 0, 0, 0.0)

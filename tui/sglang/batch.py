@@ -34,14 +34,14 @@ _FIELDS: Mapping[bytes, str] = {
 
 @lru_cache(maxsize=256)
 def fields(body: bytes) -> Mapping[str, float]:
-    """The known fields, by our names; what no server can mean (nan, more than 10^15) is left out."""
+    """The known fields, by our names; what no server can mean (nan, less than 0, more than 10^15) is left out."""
     found: dict[str, float] = {}
     for pair in body[:BODY_CAP].split(b", "):
         key, _, value = pair.partition(b":")
         name = _FIELDS.get(key.lstrip(b" ,."))
         number = _NUMBER.match(value) if name is not None else None
-        if name is not None and number is not None and abs(told := float(number[1])) < 1e15:
-            found[name] = told
+        if name is not None and number is not None and 0 <= (told := float(number[1])) < 1e15:
+            found[name] = abs(told)  # no -0.0
     return MappingProxyType(found)
 
 

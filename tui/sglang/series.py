@@ -195,8 +195,13 @@ def prefills(at: float, replicas: Iterable[Replica]) -> tuple[float | None, floa
     """Tokens per second and the share that was cached, of the prefills of second ``at``."""
     told = [r.prefill for r in replicas if r.prefill and r.prefill.at == at]
     new, cached = sum(p.new for p in told), sum(p.cached for p in told)
-    rate = total(fields(p.body).get("prefill", float(p.new)) for p in told)
-    return rate, cached / (new + cached) if new + cached else None
+    return total(_rate(p) for p in told), cached / (new + cached) if new + cached else None
+
+
+def _rate(prefill: Prefill) -> float | None:
+    """Tokens per second as printed, or those of the second where each line tells its tokens alone."""
+    found = fields(prefill.body)
+    return found.get("prefill", float(prefill.new) if prefill.new or "new_token" in found else None)
 
 
 def _newest(replica: Replica) -> dict[str, float]:
