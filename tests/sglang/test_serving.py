@@ -7,6 +7,7 @@ import pytest
 from tui.sglang.facts import LogFacts, read
 from tui.sglang.model import Sample
 from tui.sglang.parser import LogParser
+from tui.sglang.replicas import MOST
 
 READY = "[2026-07-30 13:35:00] The server is fired up and ready to roll!"
 
@@ -210,3 +211,10 @@ def test_figures_that_cannot_be_read_are_missing(ready: bool) -> None:
     assert odd == Sample(odd.at_local) if odd is not None else False
     none = told(*start, line.format(0, 0, "0.00", 0, 0, "0.00"), ready=False).latest
     assert none is not None and (none.prefill, none.running, none.queued, none.kv) == (0.0, 0, 0, 0.0)
+
+
+def test_of_more_replicas_than_are_summed_it_is_said() -> None:
+    all_ = told(*(decode(1, 1.0, ranks=f" DP{rank}") for rank in range(MOST)))
+    more = told(*(decode(1, 1.0, ranks=f" DP{rank}") for rank in range(MOST + 2)))
+    assert all_.latest == more.latest and all_.latest is not None and all_.latest.generate == float(MOST)
+    assert all_.warnings == () and more.warnings == (f"figures are of {MOST} DP ranks; the log names more",)

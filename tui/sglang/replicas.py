@@ -20,7 +20,7 @@ from tui.sglang.series import NEVER, Decode, Prefill, Replica, Ring, Series, com
 LATE = 5.0  # seconds that a line may be older than the newest: ranks write at their own pace
 IDLE_GAP = 10.0  # seconds without a decode line after which the next rate holds idle time
 RECENT = 60.0  # seconds that the newest prefills are told beside what is decoded
-MOST = 1024  # replicas
+MOST = 4096  # replicas: more than any server has
 
 _DP = re.compile(r"\bDP(\d+)\b")
 _BLANK = Replica()
@@ -69,9 +69,10 @@ class Batches:
     lines: int = 0  # read
     blank: Replica = _BLANK  # what a replica is of which nothing was read
     page: int = 1  # tokens of a page of the cache
+    more: bool = False  # there were replicas beyond ``MOST``, of which nothing is told
 
     def copy(self) -> Batches:
-        return Batches(self.replicas.copy(), self.ring.copy(), self.now, self.lines, self.blank, self.page)
+        return Batches(self.replicas.copy(), self.ring.copy(), self.now, self.lines, self.blank, self.page, self.more)
 
     def awake(self) -> None:
         """The server has just become ready: whatever was decoded before, the next line's rate spans idle time."""
@@ -131,7 +132,13 @@ class Batches:
         return lines
 
     def _too_many(self, dp: str) -> bool:
-        return dp not in self.replicas and len(self.replicas) >= MOST
+        too_many = dp not in self.replicas and len(self.replicas) >= MOST
+        self.more = self.more or too_many
+        return too_many
+
+    def warnings(self) -> tuple[str, ...]:
+        """What the figures lack."""
+        return (f"figures are of {MOST} DP ranks; the log names more",) if self.more else ()
 
     def at(self, time: float | None) -> float:
         """The second to which a line belongs."""

@@ -47,7 +47,7 @@ def summary(parser: LogParser) -> LogFacts:
         latest=batches.latest(),
         series=batches.series(),
         speculative=_algorithm(parser.args),
-        warnings=tuple(numbers.warnings),
+        warnings=(*numbers.warnings, *batches.warnings()),
         last_line=_last_line(parser),
         last_local=parser.last_local,
         last_generate=batches.last_printed(),
