@@ -361,7 +361,7 @@ async def test_the_wall_and_back(source: FixedSource) -> None:
 
 
 async def test_help_lists_every_action(source: FixedSource) -> None:
-    async with running(source, size=(120, 60)) as (app, pilot):
+    async with running(source, size=(120, 100)) as (app, pilot):
         await pilot.press("question_mark")
         await pilot.pause()
         assert isinstance(app.screen, Help)

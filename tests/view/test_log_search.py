@@ -22,7 +22,7 @@ from tui.view.snapshot import screen_text
 def test_an_expression_finds_the_same_lines_both_ways(
     tmp_path: Path, slice_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(search, "_REGEX_SLICE", slice_size)
+    monkeypatch.setattr(search, "_LINES", slice_size)
     path = tmp_path / "log"
     lines = [f"{'TP' if n % 7 else 'DP'}{n} took {n * 13} ms" for n in range(300)]
     lines[50:50] = ["", "TP9 took " + "x" * 300, "é TP5 took 1 ms"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from tui.view.doing.dashboard import Dashboard
+from tui.view.doing.saying import Saying
+from tui.view.log.jumps import at_time, numbered
 from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.log.query import Query
 
 
-class LogActions(Dashboard):
+class LogActions(Saying, Dashboard):
     """Searching, filtering and moving in the selected server's log."""
 
     def action_search(self) -> None:
@@ -49,6 +51,39 @@ class LogActions(Dashboard):
     def action_filter(self) -> None:
         self.query_one(LogPane).next_filter()
         self.draw()
+
+    def action_next_problem(self) -> None:
+        self.query_one(LogPane).to_problem(back=False)
+
+    def action_last_problem(self) -> None:
+        self.query_one(LogPane).to_problem(back=True)
+
+    def action_cause(self) -> None:
+        """The line that explains best why the selected server failed."""
+        pane, failure = self.query_one(LogPane), self.chosen.failure if self.chosen else None
+        if failure is None or not failure.line_number or self.selected in self.earlier:
+            self.notify("it has not failed" if failure is None else "no line of this log says why it failed")
+        elif pane.reader:
+            pane.focus()
+            pane.jump(numbered(pane.reader.file, failure.line_number), "no such line in this log any more")
+
+    def action_stages(self) -> None:
+        """The stages of the selected server's start, to choose one whose lines are shown."""
+        from tui.view.screens.stages import Stages
+
+        known = [s for s in self.chosen.stages if s.start_local is not None] if self.chosen else []
+        if not known or self.selected in self.earlier:
+            self.notify("no stage is known of this log")
+            return
+
+        def chosen(place: int | None) -> None:
+            pane = self.query_one(LogPane)
+            start = known[place].start_local if place is not None else None
+            if pane.reader and start is not None:
+                pane.focus()
+                pane.jump(at_time(pane.reader.file, start), "no line of this stage")
+
+        self.push_screen(Stages(known), chosen)
 
     def action_probes(self) -> None:
         self.query_one(LogPane).toggle_probes()

@@ -8,6 +8,7 @@ from tui.view import layout
 from tui.view.doing.board import BoardActions
 from tui.view.doing.log import LogActions
 from tui.view.log.line import LogLine
+from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board
 
@@ -59,6 +60,8 @@ class ViewActions(LogActions, BoardActions):
     async def action_back(self) -> None:
         if self.query_one(LogLine).has_class("open"):
             self.clear_line()
+            return
+        if self.query_one(LogPane).unpick():
             return
         if self.order.only or self.query_one("#only", Input).has_class("open"):
             self.list_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -15,6 +16,7 @@ from tui.view.draw import units
 from tui.view.draw.row import Row, Span
 from tui.view.log.clean import shown
 from tui.view.log.filters import FILTERS, Choice
+from tui.view.log.jumps import problems
 from tui.view.log.query import Query
 from tui.view.log.reader import LogReader
 from tui.view.log.search import Hits, find
@@ -22,6 +24,7 @@ from tui.view.panels import Panel
 from tui.view.sheet import Sheet
 
 _NOT_FOUND = "not found"
+_READ = (_NOT_FOUND, "no ", "filter put aside")  # messages that the next key takes away
 
 
 class LogPane(Sheet, can_focus=True):
@@ -202,8 +205,8 @@ class LogPane(Sheet, can_focus=True):
         self._hunt(back=True)
 
     def on_key(self, event: events.Key) -> None:
-        """A search that found nothing has been read about by the next key."""
-        if self.message == _NOT_FOUND:
+        """What was found or not has been read about by the next key."""
+        if self.message.startswith(_READ):
             self.message = ""
 
     def _stand_on(self, hit: int | None) -> None:
@@ -247,6 +250,50 @@ class LogPane(Sheet, can_focus=True):
         self.message = wrapped
         self.redraw()
         await self._count(reader, found, wrapped)
+
+    def to_problem(self, back: bool) -> None:
+        """Go to the next warning or error, or to the one before."""
+        if reader := self.reader:
+            at = reader.picked[1] if reader.picked else reader.file.size if reader.following else reader.place()
+            places = problems(reader.file, at, back=back)
+            here = reader.picked and at  # on a problem, that one is not meant
+            self.jump((p for p in places if p is None or p != here), f"no problem further {'up' if back else 'down'}")
+
+    def jump(self, places: Iterator[int | None], without: str) -> None:
+        """Go to the first of ``places``, which are looked for without holding up the app; ``without``: say there is
+        none."""
+        if self.reader:
+            self.message = "searching…"
+            self.run_worker(
+                self._jump(self.reader, places, without), group="search", exclusive=True, exit_on_error=False
+            )
+
+    def unpick(self) -> bool:
+        """Pick no line any more; whether one was."""
+        reader = self.reader
+        if reader is None or reader.picked is None:
+            return False
+        reader.picked = None
+        self.redraw()
+        return True
+
+    async def _jump(self, reader: LogReader, places: Iterator[int | None], without: str) -> None:
+        """The line is picked; a filter that hides it is put aside."""
+        for offset in places:
+            if offset is not None:
+                break
+            await asyncio.sleep(0)
+        else:
+            self.message = without
+            self.redraw()
+            return
+        self.message = ""
+        if not _visible(reader, offset):
+            self._choose(reader, Choice(probes=True))
+            self.message = "filter put aside"
+        reader.picked = (offset, offset)
+        reader.go_to(offset, above=self.size.height // 3)
+        self.redraw()
 
     async def _count(self, reader: LogReader, found: int, wrapped: str) -> None:
         """Say which of the hits ``found`` is."""

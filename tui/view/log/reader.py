@@ -38,6 +38,7 @@ class LogReader:
         self.sub = 0
         self.found: re.Pattern[str] | None = None
         self.hit: int | None = None  # the offset of the line that a search stands on
+        self.picked: tuple[int, int] | None = None  # offsets of the lines where picking began, and ended
         self.choice = Choice()
         self.columns, self.rows = 80, 24
         self.window = self._fresh()
@@ -222,7 +223,7 @@ class LogReader:
     @property
     def _manner(self) -> tuple[object, ...]:
         """All that the rows of a line depend on but the line."""
-        return (self.columns, self.x, self.wrapped, self.short_times, self.found, self.hit)
+        return (self.columns, self.x, self.wrapped, self.short_times, self.found, self.hit, self.picked)
 
     def _all(self) -> list[LogLine]:
         return [*self.window.lines, *self.window.living]
@@ -237,9 +238,12 @@ class LogReader:
         text, ink, columns = self._text(line), INKS.get(line.kind, "text"), self.columns - 1
         if self.wrapped:
             pieces = enumerate(_wrapped(text, columns))
-            return [self._marked(piece, ink, n == 0, line.offset == self.hit) for n, piece in pieces]
-        piece = _cut(text, self.x, columns)
-        return [self._marked(piece, ink, self.x == 0, line.offset == self.hit)]
+            made = [self._marked(piece, ink, n == 0, line.offset == self.hit) for n, piece in pieces]
+        else:
+            made = [self._marked(_cut(text, self.x, columns), ink, self.x == 0, line.offset == self.hit)]
+        if self.picked and min(self.picked) <= line.offset <= max(self.picked):
+            return [_picked(row, columns) for row in made]
+        return made
 
     def _marked(self, text: str, ink: str, first: bool, current: bool) -> Row:
         """The time in a quiet ink, and what was searched for marked; reversed where the search stands."""
@@ -260,6 +264,12 @@ class LogReader:
 
 
 _TIME = re.compile(r"(?:\[\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z_]+\d+)*\]? ")
+
+
+def _picked(row: Row, columns: int) -> Row:
+    """Over all columns, with what was found still marked."""
+    full = [*row, Span(" " * (columns - width(row)), "text")]
+    return [Span(s.text, s.ink if "reverse" in s.ink else f"{s.ink} reverse") for s in full if s.text]
 
 
 def _hits(span: Span, found: re.Pattern[str], mark: str) -> Row:

@@ -12,7 +12,7 @@ from tui.view.log.file import LogFile, line_start
 from tui.view.log.query import Query
 
 SLICE = 2 * 1024 * 1024
-_REGEX_SLICE = 256 * 1024  # expressions cost more a line than a term does
+_LINES = 256 * 1024  # bytes of a slice that is looked at line by line
 _PAUSE = 20  # hits between two pauses of a count
 
 
@@ -25,7 +25,7 @@ def find(file: LogFile, query: Query, start: int, *, back: bool = False) -> Iter
     if not needle or query.wrong:
         return
     if query.regex:
-        yield from (_lines_back if back else _lines_on)(file, query.pattern, start)
+        yield from _matching(file, query.pattern, start, back)
     elif back:
         yield from _back(file, needle, query.fold, start)
     else:
@@ -72,6 +72,15 @@ class Hits:
         return f"{at + 1} of {total}" if known else f"{total} hits"
 
 
+def _matching(file: LogFile, wanted: re.Pattern[str], start: int, back: bool) -> Iterator[int | None]:
+    """Line by line: an expression does not reach into the next one. Of a long line, its first ``MAX_BYTES`` count."""
+    for got in each_line(file, start, back=back):
+        if got is None:
+            yield None
+        elif wanted.search(got[1][:MAX_BYTES].decode("utf-8", "replace")):
+            yield got[0]
+
+
 def _on(file: LogFile, needle: bytes, fold: bool, start: int) -> Iterator[int | None]:
     while start < file.size:
         data = _slice(file, start, min(file.size, start + SLICE), fold)
@@ -106,31 +115,35 @@ def _slice(file: LogFile, start: int, end: int, fold: bool) -> bytes:
     return data.lower() if fold else data
 
 
-def _lines_on(file: LogFile, wanted: re.Pattern[str], start: int) -> Iterator[int | None]:
-    """Line by line: an expression does not reach into the next one. Of a longer line, its first ``MAX_BYTES`` count."""
+def each_line(file: LogFile, start: int, *, back: bool = False) -> Iterator[tuple[int, bytes] | None]:
+    """Offsets and bytes of lines from ``start`` on, or of those before it from the last one back, and ``None`` after
+    each slice. Of a line longer than a slice only the first bytes."""
+    return _lines_back(file, start) if back else _lines_on(file, start)
+
+
+def _lines_on(file: LogFile, start: int) -> Iterator[tuple[int, bytes] | None]:
     while start < file.size:
-        data = file.read(start, min(file.size, start + _REGEX_SLICE))
+        data = file.read(start, min(file.size, start + _LINES))
         if not data:
             return
         cut = data.rfind(b"\n") + 1 or len(data)
         offset = start
         for raw in data[:cut].removesuffix(b"\n").split(b"\n"):
-            if wanted.search(_text(raw)):
-                yield offset
+            yield offset, raw
             offset += len(raw) + 1
         yield None
         start += cut
         while cut == len(data) and not data.endswith(b"\n") and start < file.size:  # the rest of a huge line
-            data = file.read(start, min(file.size, start + _REGEX_SLICE))
+            data = file.read(start, min(file.size, start + _LINES))
             cut = data.find(b"\n") + 1 or len(data)
             start += cut
             data = data[:cut]
             yield None
 
 
-def _lines_back(file: LogFile, wanted: re.Pattern[str], end: int) -> Iterator[int | None]:
+def _lines_back(file: LogFile, end: int) -> Iterator[tuple[int, bytes] | None]:
     while end > 0:
-        start = max(0, end - _REGEX_SLICE)
+        start = max(0, end - _LINES)
         data = file.read(start, end)
         if not data:
             return
@@ -143,12 +156,6 @@ def _lines_back(file: LogFile, wanted: re.Pattern[str], end: int) -> Iterator[in
         for raw in data[first:].removesuffix(b"\n").split(b"\n"):
             places.append((offset, raw))
             offset += len(raw) + 1
-        for place, raw in reversed(places):
-            if wanted.search(_text(raw)):
-                yield place
+        yield from reversed(places)
         yield None
         end = start
-
-
-def _text(raw: bytes) -> str:
-    return raw[:MAX_BYTES].decode("utf-8", "replace")
