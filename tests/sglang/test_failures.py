@@ -56,6 +56,12 @@ def test_corpus(path: Path) -> None:
         assert found.explanation and found.advice and short(found)
 
 
+def test_a_cache_whose_tokens_are_pinned_is_not_said_to_be_full() -> None:
+    log = (DATA / "corpus" / "059-failed-kimi-k3-mamba-prefill-oom.log").read_bytes()  # 7,956,480 of them "evictable"
+    found = cause(follow(log), facts_of(log.decode()))
+    assert found is not None and "found no free tokens" in found.explanation and "still in use" in found.explanation
+
+
 REAL = {
     "0.5.23_end_kill_detokenizer": (FailureKind.CHILD_DIED, "Subprocess detokenizer (pid="),
     "0.5.23_end_scheduler_killed_during_start": (FailureKind.OS_OOM_KILLED, "Rank 0 scheduler died"),

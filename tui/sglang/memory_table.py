@@ -10,7 +10,10 @@ _S, _L = Place.START, Place.LOOSE
 _OOM_KILLER = "The kernel's OOM killer ended a process of the server: the host, or its container, ran out of memory."
 HOST_MEMORY = "The host has too little free memory for the hierarchical cache (HiCache)."
 _NO_WEIGHTS_ROOM = "After the weights, too little GPU memory is left for the KV cache."
-_POOL_FULL = "The KV cache ran out of room for the running requests."
+_POOL_FULL = (
+    "A request found no free tokens in the KV cache: others hold them, or what the prefix cache lists as evictable is "
+    "still in use."
+)
 
 MEMORY: tuple[Row, ...] = (
     # --- the operating system
