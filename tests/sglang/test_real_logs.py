@@ -47,8 +47,9 @@ LOGS = {
     "0.5.20_llama": Told(255, generate=535.82),
     "0.5.23_end_int": Told(195, generate=1039.59),
     "0.5.23_end_termpg": Told(167, generate=949.25),
-    # Killed from outside by SIGKILL: the log says nothing of it
-    "0.5.23_end_kill_parent": Told(165, Phase.READY, generate=1119.87),
+    # Killed from outside by SIGKILL. That its processes are gone Python's tracker of semaphores says, unless it was
+    # killed with them: then the log just ends.
+    "0.5.23_end_kill_parent": Told(165, Phase.LOST, generate=1119.87),
     "0.5.23_end_killpg": Told(169, Phase.READY, generate=223.84),
     "0.5.23_end_kill_detokenizer": Told(151, Phase.FAILED, generate=1497.55, why=(K.CHILD_DIED, 140)),
     "0.5.23_end_scheduler_killed_during_start": failed(48, S.LAUNCHING, K.OS_OOM_KILLED, 48),
@@ -129,3 +130,11 @@ def test_both_ranks_of_two_are_heard() -> None:
     log = read([(REAL / "0.5.23_tp2.log").read_bytes()])
     assert [pool.ranks for pool in log.pools] == [2]
     assert log.missing_ranks == ()
+
+
+def test_who_goes_on_after_the_tracker_of_semaphores_is_not_gone() -> None:
+    data = (REAL / "0.5.23_end_kill_parent.log").read_bytes()
+    more = b'[2026-11-30 03:08:00] INFO:     127.0.0.1:5 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    for log, phase in ((data, Phase.LOST), (data + more, Phase.READY)):
+        state = reduce(ServerState(ServerInfo("x", log="x")), LogRead(1.0, read([log])))
+        assert verdict.phase(state) is phase

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from tui.sglang import failures, memory
@@ -11,6 +12,8 @@ from tui.sglang.state import ServerState
 
 STALE_AFTER = 10.0  # seconds
 HTTP_INTERVAL = 10.0  # seconds between two questions for figures
+# Python's tracker outlives all processes that share it, and speaks when they have not cleaned up: they were killed
+_LAST_WORD = re.compile(r"resource_tracker: There appear to be \S{1,9} ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,9 @@ def _of_log(state: ServerState) -> Phase:
         return Phase.FAILED
     if state.log.shutting_down:
         return Phase.STOPPED
-    return Phase.READY if state.log.ready else Phase.STARTING
+    if not state.log.ready:
+        return Phase.STARTING
+    return Phase.LOST if _LAST_WORD.search(state.log.last_line) else Phase.READY
 
 
 def _ended(state: ServerState) -> Phase:
