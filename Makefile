@@ -19,7 +19,7 @@ demo: $(STAMP) ## the dashboard on simulated servers, launched over real SSH on 
 	@$(BIN)/hcs-tui demo
 
 test: $(STAMP) ## the whole test suite, without real SGLang
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST) -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: $(STAMP) ## ruff, mypy strict, and the arrows between the packages
 	@$(BIN)/ruff check --quiet .
