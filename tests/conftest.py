@@ -16,7 +16,7 @@ _UNSET = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "SSH_AUTH_SOCK", "TEXTU
 
 @pytest.fixture(scope="session", autouse=True)
 def interruptible() -> Iterator[None]:
-    """A shell's background jobs ignore SIGINT, and hand that on: programs under test must be interrupted all the same."""
+    """A shell's background jobs ignore SIGINT and hand that on; programs under test must end by it all the same."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
