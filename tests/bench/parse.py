@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tui.sglang.parser import LogParser, read
+from tui.sglang.facts import read
+from tui.sglang.parser import LogParser
 
 CHUNK = 64 * 1024
 START = b"[2026-07-30 13:35:11] The server is fired up and ready to roll!\n"
@@ -144,7 +145,7 @@ def table() -> None:
 _CHILD = """
 import re, sys, time
 from pathlib import Path
-from tui.sglang.parser import read
+from tui.sglang.facts import read
 def anonymous():
     return int(re.search(r"RssAnon:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024
 peak = 0.0

@@ -15,8 +15,8 @@ from tui.report.json import document, report
 from tui.report.schema import report_schema
 from tui.report.server import server_text
 from tui.sglang.events import LogRead
+from tui.sglang.facts import read
 from tui.sglang.model import ServerInfo
-from tui.sglang.parser import read
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 

@@ -8,8 +8,8 @@ import pytest
 
 from tui.report.json import report
 from tui.sglang.events import LogRead
+from tui.sglang.facts import read
 from tui.sglang.model import ServerInfo
-from tui.sglang.parser import read
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 

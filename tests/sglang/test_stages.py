@@ -196,3 +196,14 @@ def test_thousands_of_ranks_are_looked_at_by_place() -> None:
     assert (stages.stage, stages.missing, len(stages.stood)) == (Stage.LOADING_WEIGHTS, ("DP3999",), 2)
     stages.rank_reached("DP3999", Stage.KV_CACHE, None)
     assert (stages.stage, stages.missing, len(stages.stood)) == (Stage.KV_CACHE, (), 1)
+
+
+def test_two_servers_in_one_log_are_said() -> None:
+    dump = "[2026-07-30 13:{}:00] server_args=ServerArgs(model_path='m', host='::', port={}, tp_size=1)\n"
+    load = "[2026-07-30 13:{}:05] Load weight begin. avail mem=60.92 GB\n"
+    for second, said in ((30001, True), (30000, False)):
+        log = dump.format(10, 30000) + load.format(10) + dump.format(36, second) + load.format(36)
+        warnings = read([log.encode()]).warnings
+        assert [w.startswith("two servers wrote into this log (ports 30000 and 30001)") for w in warnings] == [
+            True
+        ] * said

@@ -18,8 +18,8 @@ from tui.cli.options import json_option, narrate, print_json, print_text
 from tui.profile.files import not_a_file
 from tui.sglang import verdict
 from tui.sglang.events import LogRead
+from tui.sglang.facts import read
 from tui.sglang.model import Phase, ServerInfo
-from tui.sglang.parser import read
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 

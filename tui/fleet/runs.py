@@ -13,8 +13,8 @@ from tui.host.api import Hello, HostError, Link, PrunedRun, RunRecord
 from tui.host.connect import open_link
 from tui.profile.model import Host, Server
 from tui.sglang.events import Event, Exited, Launched, LogRead, Noted, StopAsked, Vanished, Watched
+from tui.sglang.facts import read
 from tui.sglang.model import RunInfo, ServerInfo
-from tui.sglang.parser import read
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 

@@ -13,8 +13,9 @@ from pathlib import Path
 from tui.fleet.api import Action, HostState, Outcome
 from tui.fleet.thread import SWITCH
 from tui.sglang.events import LogRead, Noted
+from tui.sglang.facts import read
 from tui.sglang.model import ServerInfo
-from tui.sglang.parser import LogParser, read
+from tui.sglang.parser import LogParser
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 

@@ -6,12 +6,15 @@ its end. So chunk borders do not matter, and of two facts of one log the one tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.parser import LogParser, read
+from tui.sglang.parser import LogParser
 
 __all__ = ["Carry", "LogFacts", "facts", "finish", "merge", "read"]
+
+BLOCK = 256 << 10  # bytes that a whole log is read in: what fits into the caches of a core
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +39,23 @@ def finish(carry: Carry) -> LogFacts:
 def merge(first: LogFacts, second: LogFacts) -> LogFacts:
     """What is known after both, in either order."""
     return first.merge(second)
+
+
+def read(chunks: Iterable[bytes]) -> LogFacts:
+    """The facts of a whole log."""
+    parser = LogParser()
+    for block in _blocks(chunks):
+        parser.feed(block)
+    return parser.facts(end=True)
+
+
+def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in larger pieces: a log that is read whole needs no facts in between."""
+    held, size = [], 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tui.sglang.mask import mask_text
@@ -105,6 +106,15 @@ class Numbers:
         cap = _CAP.match(message)
         if cap and (not self.summarized or cap["resized"]):
             self.max_running_requests = int(next(value for value in cap.groups() if value is not None))
+
+    def another(self, args: Mapping[str, str], more: Mapping[str, str]) -> None:
+        """A second ``server_args`` dump, of a server that has not taken the first one's place."""
+        ports = [each.get("port") for each in (args, more)]
+        if None not in ports and ports[0] != ports[1]:
+            self._warn(
+                f"two servers wrote into this log (ports {ports[0]} and {ports[1]}): figures may be of either, "
+                "and stage times span both"
+            )
 
     def _warn(self, message: str) -> None:
         text = mask_text(message[:400])

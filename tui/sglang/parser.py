@@ -7,7 +7,6 @@ line through the tables of stages, pools and failures.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -40,7 +39,6 @@ from tui.sglang.unwrap import bared, wrapper_of
 from tui.sglang.wrapped import mended
 from tui.sglang.wrapped_batch import Wrapped
 
-BLOCK = 256 << 10  # bytes that a whole log is read in: what fits into the caches of a core
 HEAD_CAP = 8 << 10  # bytes kept of what a progress bar has shown before in its line
 
 _BLANK = re.compile(rb"(?:\r?\n)++")
@@ -278,6 +276,8 @@ class LogParser:
         again = self.stages.told and line.raw[:1] in b"[0123456789" and same_server(self.args, args)
         if again or self.stopping or self.ready or diagnosis.fatal(self.trace):
             self._restart()
+        elif self.args:
+            self.numbers.another(self.args, args)
         self.args, self.stages.expected, self.batches.page = args, None, printed_page(args)
         self.recognized = True
 
@@ -378,23 +378,3 @@ class LogParser:
         if end:
             self.finish()
         return summary(self)
-
-
-def read(chunks: Iterable[bytes]) -> LogFacts:
-    """The facts of a whole log."""
-    parser = LogParser()
-    for block in _blocks(chunks):
-        parser.feed(block)
-    return parser.facts(end=True)
-
-
-def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in larger pieces: a log that is read whole needs no facts in between."""
-    held, size = [], 0
-    for chunk in chunks:
-        held.append(chunk)
-        size += len(chunk)
-        if size >= BLOCK:
-            yield b"".join(held)
-            held, size = [], 0
-    yield b"".join(held)
