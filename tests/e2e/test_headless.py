@@ -109,6 +109,7 @@ def test_up_status_logs_relaunch_down(bench: Bench) -> None:
 
     code, events = bench.json_lines("relaunch", "good")
     assert code == 0, events
+    assert [e["event"] for e in events[:2]] == ["stopping", "launched"] and events[1]["ended"]["left"] == []
     assert bench.status()["good"]["run"] != good["run"]
 
     code, events = bench.json_lines("down")

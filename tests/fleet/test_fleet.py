@@ -55,7 +55,7 @@ async def test_relaunch_is_a_new_run(tmp_path: Path) -> None:
         await reach(fleet, "gpu0", Phase.READY)
         before = fleet.supervisors["gpu0"].state.run
         done = await fleet.act(Relaunch("gpu0"))
-        assert done.ok, done.message
+        assert done.ok and "nothing left; gpu0 launched" in done.message, done.message
         await reach(fleet, "gpu0", Phase.READY)
         state = fleet.supervisors["gpu0"].state
         assert before and state.run and state.run.run != before.run

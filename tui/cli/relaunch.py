@@ -13,7 +13,10 @@ from tui.cli.launching import launch_and_wait, summarise
 from tui.cli.options import Seconds, json_option, open_profile, profile_argument
 from tui.cli.session import Narrator, open_fleet
 from tui.fleet.api import Relaunch
+from tui.fleet.supervisor import Supervisor
 from tui.profile.model import Profile, Server
+from tui.sglang.events import Event
+from tui.sglang.state import ServerState
 
 
 async def relaunch(
@@ -22,7 +25,15 @@ async def relaunch(
     narrator = Narrator(as_json)
     async with open_fleet(profile, servers, narrator) as fleet:
         names = [n for n in fleet.supervisors if not fleet.host_of(n).error]
+
+        def tell_end(supervisor: Supervisor, before: ServerState, _event: Event) -> None:
+            """It can take its whole grace, and nothing else is heard of it."""
+            if supervisor.state.stop_asked and not before.stop_asked:
+                narrator.say(supervisor.server.name, "stopping", "stopping")
+
+        fleet.listeners.append(tell_end)
         done = await asyncio.gather(*(fleet.act(Relaunch(name, overrides)) for name in names))
+        fleet.listeners.remove(tell_end)
         code = await launch_and_wait(fleet, dict(zip(names, done, strict=True)), narrator, timeout)
         summarise(fleet, as_json)
         return code

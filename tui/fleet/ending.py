@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 
 from tui.fleet import translate
+from tui.fleet.api import Outcome
 from tui.host.api import HostError, HostErrorKind, KillReport, Link
 from tui.profile.model import Server
 
@@ -40,3 +42,11 @@ async def end_launch(
                 return await end(link, record.run, server, grace)
         await asyncio.sleep(PAUSE)
     return None
+
+
+def after(ended: Outcome | None, launched: Outcome) -> Outcome:
+    """A launch that came after an end: the proof that nothing was left is told with it."""
+    if ended is None:
+        return launched
+    details = {**launched.details, "ended": ended.details}
+    return replace(launched, message=f"{ended.message}; {launched.message}", details=details)

@@ -11,7 +11,7 @@ from typing import Any
 from tui.fleet import translate
 from tui.fleet.api import Outcome
 from tui.fleet.background import later
-from tui.fleet.ending import end, end_launch
+from tui.fleet.ending import after, end, end_launch
 from tui.fleet.history import StageHistory
 from tui.fleet.intake import LogIntake
 from tui.fleet.logreader import spooled_reader
@@ -359,12 +359,11 @@ class Supervisor:
         return False
 
     async def _relaunch(self, hello: Hello, server: Server) -> Outcome:
-        if self.running:
-            ended = await self._kill(None)
-            if not ended.ok:
-                return ended
+        ended = await self._kill(None) if self.running else None
+        if ended and not ended.ok:
+            return ended
         self.server = server
-        return await self._launch(hello)
+        return after(ended, await self._launch(hello))
 
     async def _restart(self, hello: Hello, run: str) -> Outcome:
         try:
