@@ -19,9 +19,9 @@ Open = Callable[..., Terminal]
 def hcs_tui(tmp_path: Path) -> Iterator[Open]:
     opened: list[Terminal] = []
 
-    def start(*words: str) -> Terminal:
+    def start(*words: str, **more: str) -> Terminal:
         env = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(tmp_path)}
-        opened.append(Terminal([sys.executable, "-c", MAIN, *words], env))
+        opened.append(Terminal([sys.executable, "-c", MAIN, *words], {**env, **more}))
         return opened[-1]
 
     yield start
@@ -111,3 +111,33 @@ def test_broken_settings_are_one_line_and_open_no_screen(hcs_tui: Open, tmp_path
 def test_without_a_terminal_there_is_no_picker() -> None:
     told = subprocess.run([sys.executable, "-c", MAIN], stdin=subprocess.DEVNULL, capture_output=True, timeout=DEADLINE)
     assert told.returncode == 2 and told.stderr.count(b"\n") == 1 and b"needs a terminal" in told.stderr
+
+
+NO_UTF8 = {"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize("words", [["demo"], ["replay", "a.log"], [], ["a.yaml"]])
+@pytest.mark.parametrize(("env", "said"), [({"TERM": "dumb"}, "TERM=dumb cannot"), (NO_UTF8, "needs a UTF-8 locale")])
+def test_a_terminal_that_cannot_show_it_is_told_in_one_line(
+    hcs_tui: Open, tmp_path: Path, words: list[str], env: dict[str, str], said: str
+) -> None:
+    (tmp_path / "a.log").write_text("Load weight begin. avail mem=9.00 GB\n")
+    (tmp_path / "a.yaml").write_text(
+        "hosts: {box: {ssh: 'nobody@127.0.0.1:1'}}\nservers: {a: {host: box, port: 30000, args: {model-path: /m}}}\n"
+    )
+    terminal = hcs_tui(*(str(tmp_path / word) if "." in word else word for word in words), **env)
+    terminal.until(lambda: terminal.process.poll() is not None)
+    assert terminal.process.returncode == 2
+    terminal.until(lambda: terminal.output.endswith(b"\n"))
+    assert said.encode() in terminal.output and terminal.output.count(b"\n") == 1 and b"\x1b" not in terminal.output
+
+
+def test_ascii_alone_goes_to_a_terminal_of_any_encoding(hcs_tui: Open, tmp_path: Path) -> None:
+    log = tmp_path / "saved.log"
+    log.write_text("Load weight begin. avail mem=9.00 GB \N{BLACK STAR}\n")
+    terminal = hcs_tui("replay", "--ascii", str(log), **NO_UTF8)
+    terminal.shows("SERVERS")
+    terminal.shows("Load weight")
+    terminal.press(b"q")
+    terminal.ended()
+    assert terminal.process.returncode == 0 and terminal.output.isascii()

@@ -226,3 +226,4 @@ class Stream:
 def test_terminals(stdin: Stream | None, stderr: Stream | None, term: str, said: str) -> None:
     problem = terminal_problem(stdin, stderr, {"TERM": term})
     assert said in problem if said else problem == ""
+    assert terminal_problem(stdin, stderr, {"TERM": term}, ascii=True) == ("" if "UTF-8" in said else problem)

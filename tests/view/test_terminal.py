@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -136,6 +137,32 @@ def test_after_a_stop_that_nobody_announced_it_still_ends_clean(terminal: Termin
     terminal.ended()
     assert terminal.process.returncode == 0
     is_clean(terminal.output)
+
+
+_COLOURS = re.compile(rb"[34]8;(?:2;(\d+);(\d+);(\d+)|5;\d+)")
+
+
+@pytest.mark.parametrize(
+    ("env", "kinds"),
+    [
+        ({}, {"24 bit"}),
+        ({"NO_COLOR": "1"}, {"grey"}),
+        ({"COLORTERM": ""}, {"256"}),
+        ({"COLORTERM": "", "TERM": "xterm"}, set()),
+    ],
+)
+def test_colours_are_those_that_the_terminal_has(tmp_path: Path, env: dict[str, str], kinds: set[str]) -> None:
+    """What a terminal of 16 colours is sent are none of the others; NO_COLOR leaves greys."""
+    terminal = Terminal([sys.executable, "-m", "tests.view.program", str(tmp_path)], env)
+    try:
+        terminal.shows("SERVERS")
+        terminal.press(b"q")
+        terminal.ended()
+    finally:
+        terminal.close()
+    found = {rgb if rgb[0] else None for rgb in _COLOURS.findall(terminal.output)}
+    seen = {"256" if rgb is None else "grey" if len(set(rgb)) == 1 else "24 bit" for rgb in found}
+    assert seen - {"grey"} == kinds - {"grey"} and (seen or not kinds)
 
 
 def test_nothing_heavy_is_loaded_before_the_first_paint() -> None:

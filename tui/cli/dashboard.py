@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ import click
 
 from tui.cli.config import load_settings
 from tui.cli.exits import Exit
-from tui.cli.options import narrate, open_profile
+from tui.cli.options import ascii_option, narrate, open_profile
 from tui.cli.terminal import has_terminal, require_terminal
 
 if TYPE_CHECKING:
@@ -23,14 +23,26 @@ if TYPE_CHECKING:
     from tui.profile.model import Profile
     from tui.profile.problem import Problem
     from tui.view.app import HcsApp
+    from tui.view.settings import Settings
 
 
-def show(source: Source, painted: Callable[[], None] | None = None) -> Exit:
+def settings_here(ascii: bool) -> Settings:
+    """The user's settings, ``ascii`` added, for a terminal that can show them; ends the command on any other."""
+    if not has_terminal(ascii=True):  # whatever the settings say
+        require_terminal()
+    settings = load_settings()
+    if ascii:
+        settings = replace(settings, ascii=True)
+    require_terminal(ascii=settings.ascii)
+    return settings
+
+
+def show(source: Source, painted: Callable[[], None] | None = None, *, ascii: bool = False) -> Exit:
     """Open the dashboard over any source. ``painted`` is called after the first paint."""
-    require_terminal()
+    settings = settings_here(ascii)
     from tui.view.app import HcsApp
 
-    app = HcsApp(source, on_ready=painted, settings=load_settings())
+    app = HcsApp(source, on_ready=painted, settings=settings)
     app.run()
     return _ending(app)
 
@@ -40,15 +52,16 @@ def _ending(app: HcsApp) -> Exit:
     return Exit.INTERNAL if app.return_code else Exit(app.ended_by)
 
 
-def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = False, launch: bool = False) -> Exit:
+def show_profile(
+    load: Callable[[], Profile], title: str, *, read_only: bool = False, launch: bool = False, ascii: bool = False
+) -> Exit:
     """Open the dashboard over a live fleet, whose servers outlive it unless it launched them itself (the demo).
 
     Raises what ``load`` raises.
 
     ``load`` is called after the first paint, which shows ``title``; then the hosts are connected.
     """
-    require_terminal()
-    settings = load_settings()
+    settings = settings_here(ascii)
     gc.disable()  # nothing that a start makes is garbage; looking for some would cost a tenth of its time
     from tui.fleet.opening import Opening
     from tui.view.app import HcsApp
@@ -62,10 +75,9 @@ def show_profile(load: Callable[[], Profile], title: str, *, read_only: bool = F
     return live.run(app)
 
 
-def show_picker(*, read_only: bool = False) -> Exit:
+def show_picker(*, read_only: bool = False, ascii: bool = False) -> Exit:
     """Choose a profile on the screen, then open the dashboard over it."""
-    require_terminal()
-    settings = load_settings()
+    settings = settings_here(ascii)
     from tui.fleet.opening import Opening
     from tui.view.app import HcsApp
 
@@ -139,14 +151,15 @@ class _Live:
 @click.command("dashboard")
 @click.argument("profile", required=False)
 @click.option("--read-only", is_flag=True, help="Launch and kill nothing.")
-def command(profile: str | None, read_only: bool) -> Exit:
+@ascii_option
+def command(profile: str | None, read_only: bool, ascii: bool) -> Exit:
     """Open the dashboard over PROFILE; without one, choose from those that are found."""
     from tui.profile.builtin import find_profile
 
     if profile is None:
-        return show_picker(read_only=read_only)
+        return show_picker(read_only=read_only, ascii=ascii)
     path = find_profile(profile)
-    if path.is_file() and has_terminal():
-        return show_profile(lambda: open_profile(profile, quiet=True), path.stem, read_only=read_only)
+    if path.is_file() and has_terminal(ascii=True):
+        return show_profile(lambda: open_profile(profile, quiet=True), path.stem, read_only=read_only, ascii=ascii)
     loaded = open_profile(profile, quiet=True)  # of what is no file or has no screen, mistakes are told at once
-    return show_profile(lambda: loaded, loaded.name, read_only=read_only)
+    return show_profile(lambda: loaded, loaded.name, read_only=read_only, ascii=ascii)

@@ -14,7 +14,7 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
-from tui.cli.options import Seconds, narrate
+from tui.cli.options import Seconds, ascii_option, narrate
 from tui.demo.host import DemoHost, serve
 from tui.profile.load import load
 from tui.profile.model import Profile
@@ -49,7 +49,8 @@ def termination_interrupts() -> Iterator[None]:
 @click.option("--servers", default=4, type=click.IntRange(1, 64), show_default=True, help="How many servers.")
 @click.option("--headless", type=Seconds(min=1), metavar="SECONDS", help="No screen: settle within SECONDS.")
 @click.option("--serve", "folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
-def command(servers: int, headless: float | None, folder: Path | None) -> Exit:
+@ascii_option
+def command(servers: int, headless: float | None, folder: Path | None, ascii: bool) -> Exit:
     """Open the dashboard on an embedded SSH host with simulated servers; nothing else is needed.
 
     --serve keeps the host up and writes DIR/demo.yaml, key and known_hosts for the other commands.
@@ -61,12 +62,11 @@ def command(servers: int, headless: float | None, folder: Path | None) -> Exit:
         return Exit.OK
     if headless is not None:
         return _headless(servers, headless)
-    from tui.cli.dashboard import show_profile
-    from tui.cli.terminal import require_terminal
+    from tui.cli.dashboard import settings_here, show_profile
 
-    require_terminal()
+    settings_here(ascii)  # before anything is started
     with running_demo(servers) as profile:
-        return show_profile(lambda: profile, profile.name, launch=True)
+        return show_profile(lambda: profile, profile.name, launch=True, ascii=ascii)
 
 
 def _headless(servers: int, seconds: float) -> Exit:

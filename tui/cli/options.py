@@ -34,6 +34,11 @@ def json_option(function: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")(function)
 
 
+def ascii_option(function: Command) -> Command:
+    """``--ascii``: what the settings may say as well."""
+    return click.option("--ascii", is_flag=True, help="Draw with ASCII characters alone.")(function)
+
+
 def profile_argument(function: Command) -> Command:
     """``PROFILE``: a file, or the name of a profile that ``hcs-tui`` alone would offer."""
     return click.argument("profile", metavar="PROFILE")(function)

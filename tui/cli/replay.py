@@ -9,6 +9,7 @@ import click
 
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
+from tui.cli.options import ascii_option
 from tui.cli.parse import HEAD, foreign
 from tui.fleet.saved import SavedLogs
 from tui.profile.files import not_a_file
@@ -31,9 +32,10 @@ def saved_logs(names: Sequence[str], *, behind: bool = False) -> SavedLogs:
 
 @click.command("replay")
 @click.argument("logs", metavar="LOG...", nargs=-1, required=True)
-def command(logs: tuple[str, ...]) -> Exit:
+@ascii_option
+def command(logs: tuple[str, ...], ascii: bool) -> Exit:
     """Open the dashboard over saved logs, at their end."""
     from tui.cli.dashboard import show
 
     source = saved_logs(logs, behind=True)
-    return show(source, source.start)
+    return show(source, source.start, ascii=ascii)
