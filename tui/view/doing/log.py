@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from tui.view.doing.dashboard import Dashboard
 from tui.view.doing.saying import Saying
 from tui.view.log.jumps import at_time, numbered
 from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.log.query import Query
+from tui.view.log.save import copied, save, texts
 
 
 class LogActions(Saying, Dashboard):
@@ -92,6 +96,54 @@ class LogActions(Saying, Dashboard):
     def action_wrap(self) -> None:
         self.query_one(LogPane).action_wrap()
         self.draw()
+
+    def action_times(self) -> None:
+        self.query_one(LogPane).action_times()
+
+    def action_pick(self) -> None:
+        pane = self.query_one(LogPane)
+        pane.focus()
+        pane.action_pick()
+
+    def action_copy_lines(self) -> None:
+        reader = self.query_one(LogPane).reader
+        if reader is None or reader.picked is None:
+            self.notify("v or a click picks lines first")
+            return
+        try:
+            text = copied(reader, reader.picked)
+        except ValueError as error:
+            self.notify(str(error), severity="warning")
+            return
+        self.copy_to_clipboard(text)
+        lines = text.count("\n") + 1
+        self.notify(f"copied, if the terminal allows it: {lines} line{'s' if lines != 1 else ''}")
+
+    def action_save_log(self) -> None:
+        """Save the picked lines, or the log, under a name that is asked for."""
+        from tui.view.screens.save import SaveAs
+
+        reader, server = self.query_one(LogPane).reader, self.selected
+        if reader is None or server is None or not reader.file.size:
+            self.notify("there is no log to save yet")
+            return
+        picked, chosen = reader.picked, str(reader.choice)
+        what = "the picked lines" if picked else f"the log ({chosen})" if chosen else "the log"
+
+        def named(path: Path | None) -> None:
+            if path is not None:
+                self.run_worker(self._save(texts(reader, picked), path), exit_on_error=False)
+
+        name = "".join(char if char.isalnum() or char in "-_." else "-" for char in server)
+        self.push_screen(SaveAs(f"Save {what} of {server}", f"{name}.log"), named)
+
+    async def _save(self, lines: Iterator[str | None], path: Path) -> None:
+        try:
+            count = await save(lines, path)
+        except OSError as error:
+            self.notify(f"{path}: not saved: {(error.strerror or str(error)).lower()}", severity="error")
+        else:
+            self.notify(f"{count} line{'s' if count != 1 else ''} saved to {path}")
 
     def action_log_page_up(self) -> None:
         self.query_one(LogPane).action_page(-1)

@@ -18,7 +18,7 @@ from tui.view.log.clean import shown
 from tui.view.log.filters import FILTERS, Choice
 from tui.view.log.jumps import problems
 from tui.view.log.query import Query
-from tui.view.log.reader import LogReader
+from tui.view.log.reader import TIMES, LogReader
 from tui.view.log.search import Hits, find
 from tui.view.panels import Panel
 from tui.view.sheet import Sheet
@@ -33,6 +33,8 @@ class LogPane(Sheet, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll(-1)", show=False),
         Binding("down,j", "scroll(1)", show=False),
+        Binding("shift+up", "pick_next(-1, True)", show=False),
+        Binding("shift+down", "pick_next(1, True)", show=False),
         Binding("left", "shift(-8)", show=False),
         Binding("right", "shift(8)", show=False),
         Binding("pageup", "page(-1)", show=False),
@@ -51,6 +53,8 @@ class LogPane(Sheet, can_focus=True):
         self.which = "log"
         self.lines: int | None = 0  # of the whole log, as far as it is known
         self.message = ""
+        self.wrapped, self.times = False, TIMES[0]  # of all logs
+        self._picking = ""  # "pick": ↑ and ↓ move the picked line; "extend": they pick more
         self._readers: dict[str, LogReader] = {}
         self._query = Query()
         self._hit: int | None = None
@@ -65,9 +69,10 @@ class LogPane(Sheet, can_focus=True):
         if server is not None:
             reader = self._readers.get(server)
             if reader is None or reader.file.path != path:
-                self._readers[server] = _like(reader, path)
+                reader = self._readers[server] = _like(reader, path)
+                reader.wrapped, reader.times = self.wrapped, self.times
         if server != self.server:
-            self.server, self.message = server, ""
+            self.server, self.message, self._picking = server, "", ""
             self._stand_on(None)
             self._mark()
         self.redraw()
@@ -119,12 +124,18 @@ class LogPane(Sheet, can_focus=True):
             told.append("wrapped")
         if self._query:
             told.append(str(self._query))
+        if reader.times != TIMES[0]:
+            told.append(f"times {reader.times}")
+        if self._picking:
+            told.append("↑↓ pick a line, v more" if self._picking == "pick" else "↑↓ pick more, Y copies")
         if self.message:
             told.append(self.message)
         return " · ".join(told)
 
     def action_scroll(self, rows: int) -> None:
-        if self.reader:
+        if self._picking and abs(rows) == 1:
+            self.action_pick_next(rows, self._picking == "extend")
+        elif self.reader:
             self.reader.scroll(rows)
             self.redraw()
 
@@ -147,10 +158,33 @@ class LogPane(Sheet, can_focus=True):
             self.redraw()
 
     def action_wrap(self) -> None:
+        self._show_as(not self.wrapped, self.times)
+
+    def action_times(self) -> None:
+        """The next way of showing time stamps."""
+        self._show_as(self.wrapped, TIMES[(TIMES.index(self.times) + 1) % len(TIMES)])
+
+    def _show_as(self, wrapped: bool, times: str) -> None:
+        self.wrapped, self.times = wrapped, times
+        for reader in self._readers.values():
+            reader.wrapped, reader.times = wrapped, times
+            reader.x = reader.sub = 0
+        self.redraw()
+
+    def action_pick_next(self, step: int, extend: bool) -> None:
         if self.reader:
-            self.reader.wrapped = not self.reader.wrapped
-            self.reader.x = self.reader.sub = 0
+            self.reader.pick_next(step, extend=extend)
             self.redraw()
+
+    def action_pick(self) -> None:
+        """Begin to pick a line with ↑ and ↓, then to pick more, then stop."""
+        if self._picking == "extend":
+            self.unpick()
+            return
+        self._picking = "extend" if self._picking else "pick"
+        if self.reader and self.reader.picked is None:
+            self.action_pick_next(1, False)
+        self.redraw()
 
     def next_filter(self) -> str:
         """Go to the next preset; its name."""
@@ -271,6 +305,7 @@ class LogPane(Sheet, can_focus=True):
     def unpick(self) -> bool:
         """Pick no line any more; whether one was."""
         reader = self.reader
+        self._picking = ""
         if reader is None or reader.picked is None:
             return False
         reader.picked = None
@@ -313,6 +348,15 @@ class LogPane(Sheet, can_focus=True):
                 return offset
         return None
 
+    def on_click(self, event: events.Click) -> None:
+        """Pick the line, or with Shift all up to it."""
+        offset = event.get_content_offset(self)
+        line = self.reader.offset_at(offset.y) if self.reader and offset else None
+        if self.reader and line is not None:
+            event.stop()
+            self.reader.pick(line, extend=event.shift)
+            self.redraw()
+
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self.action_scroll(-3)
@@ -326,7 +370,7 @@ def _like(old: LogReader | None, path: Path | None) -> LogReader:
     """A reader of ``path`` that shows things as ``old`` did."""
     reader = LogReader(path)
     if old is not None:
-        reader.wrapped, reader.found = old.wrapped, old.found
+        reader.found = old.found
         reader.choose(old.choice)
         old.file.close()
     return reader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 
@@ -18,6 +19,12 @@ _SHORT = 192
 and what is between is not read."""
 
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\d (\d\d:\d\d:\d\d(?:\.\d+)?)((?: [A-Z_]+\d+)*)\] ?")
+TIMES = ("short", "full", "none")
+"""How time stamps are shown: without their date, as they are, not at all."""
+_KEPT: dict[str, str | Callable[[re.Match[str]], str]] = {
+    "short": r"\1\2 ",
+    "none": lambda stamp: f"{stamp[2].strip()} " if stamp[2] else "",
+}
 _SPARE = 400
 
 
@@ -32,7 +39,7 @@ class LogReader:
         self.file = LogFile(path)
         self.following = True
         self.wrapped = False
-        self.short_times = True
+        self.times = TIMES[0]
         self.x = 0
         self.top = 0
         self.sub = 0
@@ -45,6 +52,7 @@ class LogReader:
         self._generation = 0
         self._drawn: dict[int, tuple[LogLine, list[Row]]] = {}  # what is on the screen, by identity
         self._drawn_as: tuple[object, ...] = ()
+        self._offsets: list[int] = []  # of the rows on the screen
         self.look()
 
     # the file
@@ -197,6 +205,62 @@ class LogReader:
         """How far into the file the screen is, 0 to 1."""
         return 1.0 if self.following or not self.file.size else self._place() / self.file.size
 
+    # picking lines
+
+    def pick(self, offset: int, *, extend: bool = False) -> None:
+        """Pick the line at ``offset``, or all from where picking began up to it."""
+        self.picked = (self.picked[0] if extend and self.picked else offset, offset)
+
+    def pick_next(self, step: int, *, extend: bool = False) -> None:
+        """Pick the line ``step`` lines (1 or -1) below the one that was picked last, and show it; without one, the
+        last on the screen while following, else the first. The screen stands still from then on."""
+        if self.following:
+            self.top, self.sub = self._tail_top()
+            self.following = False
+            lines = self._all()
+            begin = lines[-1].offset if lines else None
+        else:
+            begin = self._place()
+        if self.picked is None:
+            if begin is not None:
+                self.pick(begin)
+            return
+        if not self._near(self.picked[1]):
+            self.go_to(self.picked[1], above=self.rows // 3)
+            self.following = False
+        index, lines = self._beside(self.picked[1], step)
+        if index is not None:
+            self.pick(lines[index].offset, extend=extend)
+            self._show_line(index, lines)
+
+    def _near(self, offset: int) -> bool:
+        lines = self._all()
+        return bool(lines) and lines[0].offset <= offset <= lines[-1].offset
+
+    def _beside(self, offset: int, step: int) -> tuple[int | None, list[LogLine]]:
+        """The place of the next line with another offset, reading on where there is none yet."""
+        for more in (True, False):
+            lines = self._all()
+            places = range(len(lines)) if step > 0 else range(len(lines) - 1, -1, -1)
+            for index in places:
+                if lines[index].offset > offset if step > 0 else lines[index].offset < offset:
+                    return index, lines
+            if more and step < 0:
+                self.top += self.window.more_above(self.rows)
+            elif more:
+                self.window.more_below(self.rows)
+        return None, lines
+
+    def _show_line(self, index: int, lines: list[LogLine]) -> None:
+        if index < self.top or (index == self.top and self.sub):
+            self.top, self.sub = index, 0
+        while self.top < index and sum(map(self._height, lines[self.top : index + 1])) - self.sub > self.rows:
+            self.top, self.sub = self.top + 1, 0
+
+    def offset_at(self, row: int) -> int | None:
+        """The line that stands in a row of the screen as it was drawn last."""
+        return self._offsets[row] if 0 <= row < len(self._offsets) else None
+
     # the screen
 
     def draw(self, columns: int, rows: int, *, bar: bool = True) -> list[Row]:
@@ -209,21 +273,23 @@ class LogReader:
             self._bottom_seen()
         top, sub = self._tail_top() if self.following else (self.top, self.sub)
         out: list[Row] = []
+        offsets: list[int] = []
         drawn = self._drawn if self._drawn_as == self._manner else {}
         self._drawn, self._drawn_as = {}, self._manner
         for line in islice(self._all(), top, top + rows + 1):
             known = drawn.get(id(line))
             self._drawn[id(line)] = known = known or (line, self._line_rows(line))
             out += known[1]
+            offsets += [line.offset] * len(known[1])
             if len(out) - sub >= rows:
                 break
-        out = out[sub : sub + rows]
+        out, self._offsets = out[sub : sub + rows], offsets[sub : sub + rows]
         return self._with_bar(out, columns - 1, rows) if bar else out
 
     @property
     def _manner(self) -> tuple[object, ...]:
         """All that the rows of a line depend on but the line."""
-        return (self.columns, self.x, self.wrapped, self.short_times, self.found, self.hit, self.picked)
+        return (self.columns, self.x, self.wrapped, self.times, self.found, self.hit, self.picked)
 
     def _all(self) -> list[LogLine]:
         return [*self.window.lines, *self.window.living]
@@ -232,7 +298,7 @@ class LogReader:
         return len(_wrapped(self._text(line), self.columns - 1)) if self.wrapped else 1
 
     def _text(self, line: LogLine) -> str:
-        return _STAMP.sub(r"\1\2 ", line.text, count=1) if self.short_times else line.text
+        return line.text if self.times == "full" else _STAMP.sub(_KEPT[self.times], line.text, count=1)
 
     def _line_rows(self, line: LogLine) -> list[Row]:
         text, ink, columns = self._text(line), INKS.get(line.kind, "text"), self.columns - 1
