@@ -1,4 +1,4 @@
-"""Colours: two themes of our own, and the inks of the drawings for any theme.
+"""Colours: four themes of our own, two of them for the colour-blind, and the inks of the drawings for any theme.
 
 An ink is a name that a drawing uses; several may be joined by spaces (``"bad bold"``), later ones winning.
 """
@@ -13,6 +13,8 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 DARK = "hcs-dark"
 LIGHT = "hcs-light"
+DARK_BLIND = "hcs-dark-colour-blind"
+LIGHT_BLIND = "hcs-light-colour-blind"
 
 _DARK = {
     "ground": "#0f141b",
@@ -45,15 +47,48 @@ _LIGHT = {
     "bad": "#b3212b",
     "kv": "#1a5cb4",
     "mamba": "#6d35b5",
-    "done": "#7c97ad",
+    "done": "#64819a",
     "key": "#855000",
     "choice": "#e3ebf4",
     "found": "#ffe08a",
 }
-PALETTES: dict[str, Mapping[str, str]] = {DARK: _DARK, LIGHT: _LIGHT}
+_DARK_BLIND = _DARK | {
+    "accent": "#4ea7fa",
+    "ok": "#4ea7fa",
+    "start": "#d6f8ef",
+    "warn": "#fcc424",
+    "bad": "#ee664f",
+    "muted": "#8c929a",
+    "kv": "#4ea7fa",
+    "mamba": "#f0a6c8",
+    "key": "#fcc424",
+}
+"""The inks of states far apart also to eyes without one of the three cones: blue for green, and each of its own
+brightness."""
+_LIGHT_BLIND = _LIGHT | {
+    "accent": "#044df4",
+    "ok": "#044df4",
+    "start": "#b018a6",
+    "warn": "#865f01",
+    "bad": "#590b02",
+    "muted": "#464d55",
+    "kv": "#044df4",
+    "mamba": "#8a2a5a",
+    "key": "#865f01",
+}
+PALETTES: dict[str, Mapping[str, str]] = {
+    DARK: _DARK,
+    LIGHT: _LIGHT,
+    DARK_BLIND: _DARK_BLIND,
+    LIGHT_BLIND: _LIGHT_BLIND,
+}
+_WORDS = {"dark": DARK, "light": LIGHT, "dark-colour-blind": DARK_BLIND, "light-colour-blind": LIGHT_BLIND}
+"""What a user calls them."""
 
 TEXT_INKS = ("text", "muted", "accent", "ok", "start", "warn", "bad", "kv", "mamba", "key")
 """Inks that carry words: each needs a contrast of 4.5 to 1 with the ground."""
+DRAWN_INKS = ("done", *TEXT_INKS)
+"""Inks of bars and lines that tell something: 3 to 1."""
 
 
 def _theme(name: str, palette: Mapping[str, str], dark: bool) -> Theme:
@@ -81,7 +116,7 @@ def _theme(name: str, palette: Mapping[str, str], dark: bool) -> Theme:
     )
 
 
-THEMES = (_theme(DARK, _DARK, True), _theme(LIGHT, _LIGHT, False))
+THEMES = tuple(_theme(name, palette, name in (DARK, DARK_BLIND)) for name, palette in PALETTES.items())
 
 
 class Inks:
@@ -144,10 +179,10 @@ def _from_theme(theme: Theme) -> dict[str, str]:
 
 
 def theme_name(word: str) -> str:
-    """``dark`` and ``light`` as our own themes; any other name as it is."""
-    return {"dark": DARK, "light": LIGHT}.get(word, word)
+    """``dark``, ``light`` and so on as our own themes; any other name as it is."""
+    return _WORDS.get(word, word)
 
 
 def theme_names() -> tuple[str, ...]:
-    """What ``--theme`` takes: dark and light first, then Textual's own."""
-    return ("dark", "light", *sorted(BUILTIN_THEMES))
+    """What ``--theme`` takes: ours first, then Textual's own."""
+    return (*_WORDS, *sorted(BUILTIN_THEMES))
