@@ -45,7 +45,7 @@ class SavedLogs:
     def __init__(self, paths: Sequence[Path], *, clock: float | None = None, behind: bool = False) -> None:
         self.title = paths[0].name if len(paths) == 1 else f"{len(paths)} saved logs"
         self.version = 0
-        self._paths = dict(zip(_names(paths), paths, strict=True))
+        self._paths = dict(zip(names(paths), paths, strict=True))
         self._later = [name for name, path in self._paths.items() if behind and path.stat().st_size > _LARGE]
         self._states = {
             name: ServerState(ServerInfo(name, log=str(path))) if name in self._later else read_log(path, name)
@@ -80,9 +80,7 @@ class SavedLogs:
         return self._paths.get(server)
 
     def act(self, action: Action) -> Future[Outcome]:
-        done: Future[Outcome] = Future()
-        done.set_result(Outcome(False, "a saved log: there is nothing to launch or kill"))
-        return done
+        return nothing_behind()
 
     def now(self) -> float:
         return self._now
@@ -102,7 +100,14 @@ def _growing(state: ServerState, path: Path) -> Iterator[ServerState]:
     yield reduce(state, LogRead(told.st_mtime, parser.facts(end=True)))
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
+def nothing_behind() -> Future[Outcome]:
+    """What becomes of any action."""
+    done: Future[Outcome] = Future()
+    done.set_result(Outcome(False, "a saved log: there is nothing to launch or kill"))
+    return done
+
+
+def names(paths: Sequence[Path]) -> list[str]:
     """The files' stems; where two are alike, with their folder, then with a number."""
     names: list[str] = []
     for path in paths:

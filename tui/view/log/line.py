@@ -63,7 +63,7 @@ class LogLine(Horizontal):
         line.placeholder = _HINTS[purpose]
         self.query_one("#search-prompt", Static).update(_PROMPTS[purpose])
         self.add_class("open")
-        line.focus()
+        self.screen.set_focus(line)  # at once: the next letters are for it
         self._tell()
 
     def action_regex(self) -> None:
