@@ -43,8 +43,8 @@ INKS: dict[str, str] = {
 
 
 ANY = Query()
-_BATCH = re.compile(rb"(?:Decode|Prefill) batch[.,]")
-_SEEN = re.compile(rb"[\r\x1b]")
+_BATCH = re.compile(r"(?:Decode|Prefill) batch[.,]")
+_SHORT = 4096  # bytes of a line that is read before a closer look
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +76,17 @@ def never(chosen: Choice) -> Callable[[bytes], bool] | None:
     and a filter of one's own mostly lets few lines through."""
     kinds, include = chosen.preset.kinds, chosen.include
     batches = kinds is not None and not kinds & {"batch", "probe"}
-    needle = include.term.encode() if include.term.isascii() and not include.regex else b""
-    if not batches and not needle:
+    if not batches and not include and not chosen.exclude:
         return None
-    wanted = re.compile(re.escape(needle), re.IGNORECASE if include.fold else 0)
+    holds = include.pattern.search if include else None
+    hides = chosen.exclude.pattern.search if chosen.exclude else None
 
     def surely_not(raw: bytes) -> bool:
-        if (not batches or _BATCH.search(raw, 0, 200) is None) and wanted.search(raw) is not None:
-            return False
-        return _SEEN.search(raw) is None
+        if len(raw) > _SHORT or not raw.isascii() or not (text := raw.decode("ascii")).isprintable():
+            return False  # it may be shown as something else
+        if (batches and _BATCH.search(text, 0, 200)) or (holds is not None and not holds(text)):
+            return True
+        return hides is not None and hides(text) is not None
 
     return surely_not
 
