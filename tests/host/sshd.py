@@ -116,8 +116,10 @@ def free_port() -> int:
 def start_sshd(
     folder: Path, *lines: str, port: int | None = None, ip: str = "127.0.0.1", within: Sequence[str] = ()
 ) -> Sshd:
-    """Start an sshd whose files are in ``folder``; ``lines`` are settings that go before its own. Keys that are there stay.
-    ``within``: the command that runs it in another network namespace."""
+    """Start an sshd whose files are in ``folder``. Keys that are there stay.
+
+    ``lines``: settings that go before its own. ``within``: the command that runs it in another network namespace.
+    """
     folder.mkdir(mode=0o700, exist_ok=True)
     port = port or free_port()
     for name in ("hostkey", "id"):
