@@ -139,6 +139,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.look()
         if not self.frozen:
             self._endings.watch()
+            self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))  # the screen is empty
             self.set_interval(1 / FAST, self._tick, name="tick")
         if self._on_ready:
             self.call_after_refresh(self._on_ready)
