@@ -111,6 +111,7 @@ def test_where_to_connect() -> None:
         (asyncssh.ProtocolError("Too many authentication failures"), HostErrorKind.LOGIN_REFUSED, "too many keys"),
         (asyncssh.ConnectionLost("Login timeout expired"), HostErrorKind.UNREACHABLE, "no login within 20 s"),
         (asyncssh.ConnectionLost("Connection lost"), HostErrorKind.UNREACHABLE, "before the login"),
+        (ConnectionResetError(104, "Connection reset by peer"), HostErrorKind.UNREACHABLE, "before the login"),
         (socket.gaierror(-2, "Name or service not known"), HostErrorKind.UNREACHABLE, "name gpu is not known"),
         (ConnectionRefusedError(111, "Connection refused"), HostErrorKind.UNREACHABLE, "no SSH server on port 22"),
         (TimeoutError(), HostErrorKind.UNREACHABLE, "did not answer within 15 s"),

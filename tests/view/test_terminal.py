@@ -100,7 +100,7 @@ def test_ctrl_z_gives_the_shell_back_and_fg_draws_again(tmp_path: Path) -> None:
         is_clean(shell.output)
         shell.output = b""
         shell.press(b"stty -a | grep -o ' icanon'\r")  # a raw terminal would say -icanon
-        shell.until(lambda: b"\n icanon" in shell.output.replace(b"\r", b""))
+        shell.until(lambda: b" icanon\n" in shell.output.replace(b"\r", b""))
         shell.press(b"fg\r")
         shell.until(lambda: all(text.encode() in shell.output.rpartition(SCREEN_ON)[2] for text in _STANDING))
         shell.press(b"q")
@@ -110,7 +110,7 @@ def test_ctrl_z_gives_the_shell_back_and_fg_draws_again(tmp_path: Path) -> None:
         is_clean(shell.output)
         shell.output = b""
         shell.press(b"stty -a | grep -o ' icanon'; exit\r")
-        shell.until(lambda: b"\n icanon" in shell.output.replace(b"\r", b""))
+        shell.until(lambda: b" icanon\n" in shell.output.replace(b"\r", b""))
     finally:
         shell.close()
 

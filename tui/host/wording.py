@@ -23,6 +23,7 @@ FINAL = frozenset(  # trying again changes nothing, and may lock the user out
 
 LOGIN_SECONDS = 20
 CONNECT_SECONDS = 15
+_HUNG_UP = "Too many connections at once (MaxStartups), a penalty after failed logins, or no host key type in common."
 
 # (exception's class name, part of its text) → kind, message, remedy; {host} {user} {port} {words} {text} are filled in
 _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
@@ -52,7 +53,14 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
         "",
         HostErrorKind.UNREACHABLE,
         "{host} closed the connection before the login.",
-        "Too many connections at once (MaxStartups), a penalty after failed logins, or no host key type in common.",
+        _HUNG_UP,
+    ),
+    (
+        "ConnectionResetError",
+        "",
+        HostErrorKind.UNREACHABLE,
+        "{host} closed the connection before the login.",
+        _HUNG_UP,
     ),
     (
         "gaierror",
