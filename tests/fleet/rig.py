@@ -22,10 +22,16 @@ ROOT = Path(__file__).parents[2]
 DEADLINE = 60.0  # seconds for anything to happen; a broken fleet must not hang the suite
 
 
+_HELD: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that no other test is given: held bound, but free to servers that allow an address to be reused."""
+    one = socket.socket()
+    one.bind(("127.0.0.1", 0))
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    _HELD.append(one)
+    return int(one.getsockname()[1])
 
 
 def profile(folder: Path, scenarios: Sequence[str], *, flags: Sequence[str] = (), **keys: object) -> Profile:

@@ -75,7 +75,8 @@ async def run(folder: Path, count: int, speed: float, load: bool, home: Path) ->
         keepalive_interval=15,
     )
     port = acceptor.get_port()
-    servers = plan(count)
+    ports = contextlib.ExitStack()
+    servers = plan(count, ports)
     known = f"[127.0.0.1]:{port} {server.export_public_key().decode().strip()}\n"
     _write(folder / "key", client.export_private_key())
     _write(folder / "known_hosts", known.encode())
@@ -93,6 +94,7 @@ async def run(folder: Path, count: int, speed: float, load: bool, home: Path) ->
         await asyncio.gather(*tasks, return_exceptions=True)
         acceptor.close()
         await shells.close()
+        ports.close()
 
 
 def main(argv: list[str]) -> int:

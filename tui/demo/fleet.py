@@ -31,21 +31,24 @@ class DemoServer:
     seed: int
 
 
-def plan(count: int) -> list[DemoServer]:
-    """``count`` servers on free ports, the scenarios in turn."""
-    ports = _free_ports(count)
+def plan(count: int, held: ExitStack) -> list[DemoServer]:
+    """``count`` servers on ports that are theirs until ``held`` is closed, the scenarios in turn."""
+    ports = [_port(held) for _ in range(count)]
     return [
         DemoServer(f"gpu{index}", index, _CYCLE[index % len(_CYCLE)], port, index) for index, port in enumerate(ports)
     ]
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that were free a moment ago, all held at once so that none comes twice."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
+def _port(held: ExitStack) -> int:
+    """A free port that nobody else is given: a server binds it seconds later, and again when it is launched anew.
+
+    Bound without listening, it is skipped where any free port is asked for; a server that allows the address to be
+    used again, as all do that may be restarted, can still have it.
+    """
+    holder = held.enter_context(socket.socket())
+    holder.bind(("127.0.0.1", 0))
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    return int(holder.getsockname()[1])
 
 
 def profile(servers: Sequence[DemoServer], port: int, folder: Path, speed: float) -> str:
