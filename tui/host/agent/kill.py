@@ -24,6 +24,7 @@ ORPHAN_GRACE = 2.0  # seconds for children to end by themselves after their main
 SETTLE = 60.0  # seconds until SIGKILL must have worked: the kernel unpins host memory for tens of seconds
 BURST = 0.02  # seconds of scans and signals without a pause: some make new processes faster than one scan
 LOOK_AGAIN = 1.0  # seconds between two looks at memory and sockets of processes that are gone
+FIRST_PATIENCE = 2.0  # seconds for the report of a kill whose link went, when all is gone already
 KEEPER_PATIENCE = 5.0  # seconds for the keeper to write the last exit.json and leave
 
 
@@ -259,19 +260,26 @@ class Kill:
                 os.rmdir(cgroup)  # a killed keeper could not
             except OSError:
                 pass
-        if folder is not None and not self._request.header.get("sweep"):
-            report = self._recorded(folder, report)
+        if folder is None or self._request.header.get("sweep"):
+            self._answer(report)
+        elif self._request.header.get("again"):
+            self._together(folder, report, monotonic() + FIRST_PATIENCE)
+        else:
+            mark(folder, "kill.json", self._request, report=report)  # for whoever lost the link before it came
+            self._answer(report)
+
+    def _answer(self, report: dict[str, Any]) -> None:
         self._request.answer(report)
         self._agent.loop.release()
 
-    def _recorded(self, folder: str, report: dict[str, Any]) -> dict[str, Any]:
-        """Keep the report with the run, for whoever lost the link before it came. Who asks ``again`` gets what the
-        first kill found and took, together with this look."""
-        if not self._request.header.get("again"):
-            mark(folder, "kill.json", self._request, report=report)
-            return report
+    def _together(self, folder: str, report: dict[str, Any], until: float) -> None:
+        """Who asks ``again`` gets what the first kill found and took, together with this look. The first may have come
+        to its end in this moment, and its report may be about to be written; or nobody is left to write one."""
         first = (read_json(os.path.join(folder, "kill.json")) or {}).get("report")
         if first:
             report = dict(report, found=list(dict.fromkeys([*first["found"], *report["found"]])),
                           signals=list(dict.fromkeys([*first["signals"], *report["signals"]])))  # fmt: skip
-        return report
+        elif monotonic() < until:
+            self._agent.loop.later(0.05, lambda: self._together(folder, report, until))
+            return
+        self._answer(report)
