@@ -423,7 +423,7 @@ async def test_a_source_that_fails_is_shown_and_tried_again(source: FixedSource)
         source.states = broken  # type: ignore[method-assign]  # breaks as a live source may
         source.version += 1
         await until(lambda: "the fleet's thread ended" in screen_text(app), pilot)
-        source.states = lambda: states  # type: ignore[method-assign]
+        source.states = lambda: states  # type: ignore[method-assign]  # and is mended as one
         source.version += 1
         await until(lambda: "the fleet's thread ended" not in screen_text(app), pilot)
 
