@@ -19,7 +19,7 @@ from tui.sglang.facts import Carry, LogFacts, facts, finish, merge, read
 from tui.sglang.model import RunInfo, ServerInfo
 from tui.sglang.parser import HEAD_CAP, LogParser
 from tui.sglang.reduce import marks, reduce
-from tui.sglang.series import MOST_UNREAD
+from tui.sglang.series import MOST_UNREAD, SERIES
 from tui.sglang.state import ServerState
 
 DATA = Path(__file__).parent.parent / "data"
@@ -152,6 +152,17 @@ def test_a_long_series_is_that_of_its_last_ten_minutes(ranks: tuple[str, ...]) -
     tail = LogParser()
     tail.feed(READY + data[-len(data) // 8 :].partition(b"\n")[2])
     assert parser.facts().series[-5:] == tail.facts().series[-5:]
+
+
+def test_seconds_told_in_many_pieces_are_kept_once() -> None:
+    """A live log comes twenty times a second, for hours: no piece but a second's last is kept."""
+    whole, pieces = LogParser(), LogParser()
+    data = READY + log(30_000, Shape("", 20, data_parallel(1), (decode,)))
+    whole.feed(data)
+    for line in data.splitlines(keepends=True):
+        pieces.feed(line)
+    assert len(pieces.batches.ring.told) <= 2 * SERIES
+    assert pieces.facts().series == whole.facts().series
 
 
 def test_carries_are_values() -> None:

@@ -80,33 +80,34 @@ class Ring:
     base: Mapping[str, Replica] = field(default_factory=dict)  # the replicas before the first of ``told``
     told: list[Line] = field(default_factory=list)
     known: dict[float, Sample] = field(default_factory=dict)  # what was worked out of ``told`` when somebody looked
-    enough: int = 3 * SERIES  # lines after which old ones are looked for
+    enough: int = 2 * SERIES  # lines after which those that tell nothing any more are looked for
 
     def copy(self) -> Ring:
         return Ring(self.done, self.base, self.told[:], self.known, self.enough)
 
     def add(self, lines: Iterable[Line]) -> None:
         self.told.extend(lines)
-        while len(self.told) > self.enough:
+        if len(self.told) > self.enough:
             self._trim()
-            self.enough = min(MOST_UNREAD, max(3 * SERIES, 2 * len(self.told)))
+            self.enough = min(MOST_UNREAD, max(2 * SERIES, 2 * len(self.told)))
 
     def _trim(self) -> None:
-        """Forget what is older than a series; of one that is too long by itself, work out the older half."""
-        told = self.told
-        seconds = sorted({line.at for line in told})
-        if len(seconds) <= SERIES and len(told) <= MOST_UNREAD:
-            return
-        oldest = seconds[-SERIES] if len(seconds) > SERIES else told[MOST_UNREAD // 2].at
-        cut = bisect_left(told, oldest, key=_AT)
-        if not cut:  # many lines of one second
-            newest: dict[tuple[str, type[Line]], Line] = {(line.dp, type(line)): line for line in told}
-            self.told = sorted(newest.values())
-            return
-        kept = len(seconds) > SERIES
-        self.done = () if kept else (*self.done, *_worked_out(self.base, told[:cut], self.known))[-SERIES:]
-        self.base = _after(self.base, told[:cut])
-        self.told, self.known = told[cut:], {}
+        """Forget what is older than a series or was told again within its second; of what is too long even so, work out
+        all but the newest."""
+        seconds = sorted({line.at for line in self.told})
+        if len(seconds) > SERIES:
+            self._cut(seconds[-SERIES], wanted=False)
+        if len(self.told) > len(seconds):
+            self.told = [line for _, lines in groupby(self.told, _AT) for line in _newest_of(lines)]
+        if len(self.told) > MOST_UNREAD:
+            self._cut(self.told[-MOST_UNREAD // 2].at, wanted=True)
+
+    def _cut(self, oldest: float, *, wanted: bool) -> None:
+        """Take the lines before the second ``oldest`` away, working them out if they are ``wanted``."""
+        cut = bisect_left(self.told, oldest, key=_AT)
+        old, self.told = self.told[:cut], self.told[cut:]
+        self.done = (*self.done, *_worked_out(self.base, old, self.known))[-SERIES:] if wanted else ()
+        self.base, self.known = _after(self.base, old), {}
 
 
 class Series(Sequence[Sample]):
@@ -147,11 +148,15 @@ class Series(Sequence[Sample]):
         return repr(self._all())
 
 
+def _newest_of(lines: Iterable[Line]) -> list[Line]:
+    """Of each rank the newest of either kind, in their order: a log in pieces tells a second piece by piece."""
+    return sorted({(line.dp, type(line)): line for line in lines}.values())
+
+
 def _after(base: Mapping[str, Replica], told: Iterable[Line]) -> dict[str, Replica]:
     """The replicas after more lines."""
     replicas = dict(base)
-    newest: dict[tuple[str, type[Line]], Line] = {(line.dp, type(line)): line for line in told}
-    for line in newest.values():
+    for line in _newest_of(told):
         replicas[line.dp] = replicas.get(line.dp, Replica()).after(line)
     return replicas
 
