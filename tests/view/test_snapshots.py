@@ -27,6 +27,8 @@ CASES = [
     ("board", "gpu3", (60, 20)),
     ("wall", "gpu1", WIDE),
     ("wall", "gpu1", NARROW),
+    ("merged", "gpu1", WIDE),
+    ("merged", "gpu1", (60, 20)),
     ("charts", "gpu0", WIDE),
     ("charts", "gpu0", NARROW),
     ("hosts", "gpu0", WIDE),

@@ -20,6 +20,7 @@ from tui.report.json import document
 from tui.sglang import verdict
 from tui.sglang.model import Phase
 
+_VIEWS = ("board", "wall", "merged", "charts", "hosts")  # those of tui.view.snapshot, which loads the screen
 _LOOK_SECONDS = 0.1
 _CONNECT_SECONDS = 30.0
 
@@ -99,7 +100,7 @@ def live(profile: Profile, until: str | None, draw: Callable[[Source], None], *,
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FILE.{svg,png,txt,json}")
 @click.option("--size", default="120x36", metavar="WxH", show_default=True, help="Columns and rows of the screen.")
 @click.option("--theme", default="dark", show_default=True, metavar="T")
-@click.option("--view", type=click.Choice(["board", "wall", "charts", "hosts"]), default="board", show_default=True)
+@click.option("--view", type=click.Choice(_VIEWS), default="board", show_default=True)
 @click.option("--until", metavar="ready|settled|SECONDS", help="What to wait for [the first look].")
 def command(sources: tuple[str, ...], out: Path, size: str, theme: str, view: str, until: str | None) -> Exit:
     """Draw SOURCE (a profile, `demo`, or saved logs) as a picture, text or JSON."""

@@ -116,6 +116,7 @@ ACTS: tuple[Act, ...] = (
     Act("charts", "c", "c", "charts", "Throughput, queue and cache usage over time, and back", foot=10, group="View"),
     Act("hosts", "h", "h", "hosts", "Memory, GPUs and disks of all hosts, and back", foot=14, group="View"),
     Act("next_panel", "tab", "Tab", "next panel", "Focus the next panel (Shift+Tab: the one before)", group="View"),
+    Act("merged", "m", "m", "merged", "The logs of all listed servers in one, by time", foot=17, group="View"),
     Act("help", "question_mark", "?", "help", "This list", foot=2, group="View"),
     Act(
         "command_palette",

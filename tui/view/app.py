@@ -29,6 +29,7 @@ from tui.view.glance import Glance
 from tui.view.glances import Glances
 from tui.view.log.earlier import EarlierLog
 from tui.view.log.line import LogLine
+from tui.view.log.merged import MergedLog
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.news import News
@@ -87,6 +88,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.earlier: dict[str, EarlierLog] = {}
         self.listing = Listing()
         self._watchdog = Watchdog()
+        self.merged: MergedLog | None = None
         self._endings = Endings(self.leave)
         for own in THEMES:
             self.register_theme(own)
@@ -114,6 +116,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.ended_by = self.ended_by or code
         self.exit()
 
+            self.close_merged()
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What all that is drawn goes through."""
         return [*super().get_line_filters(), *([self._ascii] if self.settings.ascii else [])]
@@ -225,7 +228,9 @@ class HcsApp(FormActions, AlertActions, ViewActions):
 
     @property
     def _scene(self) -> paint.Scene:
-        return paint.Scene(self.source, self.glances, self.selected, self._error, self.listed, self.order, self.earlier)
+        return paint.Scene(
+            self.source, self.glances, self.selected, self._error, self.listed, self.order, self.earlier, self.merged
+        )
 
     @property
     def is_mounted_fully(self) -> bool:

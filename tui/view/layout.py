@@ -55,6 +55,13 @@ def arrange(screen: Screen[object], columns: int, rows: int, board_rows: int, ch
     screen.query_one("#caches-panel").styles.display = "block" if told.both or ready or zoomed else "none"
 
 
+def zoom(screen: Screen[object], panel: str) -> None:
+    """Show the panel with this id alone, with the focus."""
+    leave_zoom(screen)
+    screen.set_focus(screen.query_one(f"#{panel}", Panel).sheet)
+    toggle_zoom(screen)
+
+
 def toggle_zoom(screen: Screen[object]) -> None:
     """Show the focused panel alone, or all again. A board that shows all its servers stands for the log."""
     if screen.has_class("zoom"):

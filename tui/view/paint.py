@@ -12,7 +12,8 @@ from tui.fleet.api import Source
 from tui.view.draw.order import Order
 from tui.view.glance import Glance
 from tui.view.log.earlier import EarlierLog
-from tui.view.log.pane import LogPane
+from tui.view.log.merged import MergedLog
+from tui.view.log.pane import MERGED, LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
 from tui.view.sheet import Sheet
@@ -30,6 +31,7 @@ class Scene:
     listed: Sequence[Glance]
     order: Order
     earlier: Mapping[str, EarlierLog] = field(default_factory=dict)  # shown instead of the current run's log
+    merged: MergedLog | None = None  # shown instead of any server's own
 
     @property
     def chosen(self) -> Glance | None:
@@ -109,6 +111,9 @@ def _detail(screen: Screen[object], scene: Scene) -> None:
 
 def _log(screen: Screen[object], scene: Scene) -> None:
     pane = screen.query_one(LogPane)
+    if scene.merged is not None:
+        _merged(pane, scene.merged, scene)
+        return
     stranger = scene.chosen.state.info.stranger if scene.chosen else None
     pane.without = f"what it prints {stranger.output}" if stranger and stranger.output else ""
     pane.lines = scene.chosen.state.log.lines if scene.chosen else 0
@@ -117,6 +122,15 @@ def _log(screen: Screen[object], scene: Scene) -> None:
     if earlier := scene.earlier.get(scene.selected or ""):
         path, pane.lines, pane.which = earlier.path, None, f"log of run {earlier.run} · Esc: the present one"
     pane.show(scene.selected, path)
+
+
+def _merged(pane: LogPane, merged: MergedLog, scene: Scene) -> None:
+    pane.without = "merging…"
+    listed, servers = len(scene.listed), len(scene.glances)
+    some = f"{listed} of {servers}" if listed < servers else str(servers)
+    told = [f"{some} server{'s' if servers != 1 else ''} by {'UTC' if merged.zones else 'time'}"]
+    pane.lines, pane.which = merged.lines, " · ".join([*told, *([f"since {merged.since}"] if merged.since else [])])
+    pane.show(MERGED, merged.path, merged.inks)
 
 
 def _wall(screen: Screen[object], scene: Scene) -> None:

@@ -12,7 +12,8 @@ from textual.app import App
 from tui.fleet.api import Source
 from tui.view.app import HcsApp
 
-VIEWS = ("board", "wall", "charts", "hosts")
+_KEYS = {"wall": "w", "merged": "m", "charts": "c", "hosts": "h"}
+VIEWS = ("board", *_KEYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +57,16 @@ async def take(
     async with app.run_test(size=size) as pilot:
         app.select(selected or app.worth_showing() or "")
         if view != "board":
-            await pilot.press({"wall": "w", "charts": "c", "hosts": "h"}[view])
+            await pilot.press(_KEYS[view])
+            await app.workers.wait_for_complete()
         await pilot.pause()
         await pilot.press(*keys)
         await pilot.pause()
         app.draw()
         await pilot.pause()
-        return Snapshot(_titled(app.export_screenshot(title="hcs-tui"), source.title), screen_text(app))
+        shown = Snapshot(_titled(app.export_screenshot(title="hcs-tui"), source.title), screen_text(app))
+        app.close_merged()
+        return shown
 
 
 def screen_text(app: App[None]) -> str:

@@ -10,6 +10,7 @@ from tui.view.draw.board import entries
 from tui.view.draw.order import Listing, Order
 from tui.view.glance import Glance
 from tui.view.log.earlier import EarlierLog
+from tui.view.log.merged import MergedLog
 from tui.view.pending import Pending
 from tui.view.settings import Settings
 
@@ -27,6 +28,7 @@ class Dashboard(App[None]):
     settings: Settings
     acts: tuple[Act, ...]
     earlier: dict[str, EarlierLog]  # servers → the run whose log is shown instead of the current one's
+    merged: MergedLog | None  # open, of the logs of all listed servers
     order: Order = Order()  # of the board
     listing: Listing
 
@@ -60,4 +62,8 @@ class Dashboard(App[None]):
 
     def select(self, name: str) -> None:
         """Show the server called ``name`` in the detail panels."""
+    def close_merged(self) -> None:
+        """Show the selected server's own log again."""
+        raise NotImplementedError
+
         raise NotImplementedError

@@ -100,11 +100,13 @@ class FormActions(ServerActions):
             path = outcome.details.get("path")
             if not isinstance(path, Path):
                 self.tell(outcome)
+            self.close_merged()
                 return
             self.earlier[server] = EarlierLog(run, path)
             self.select(server)
 
         self.notify(f"fetching the log of {run}", markup=False, timeout=3)
+            self.close_merged()
         self.ask(fetch, fetched)
 
     def action_bulk(self) -> None:

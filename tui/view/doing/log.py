@@ -13,6 +13,8 @@ from tui.view.log.pane import LogPane
 from tui.view.log.query import Query
 from tui.view.log.save import copied, save, texts
 
+_OWN = "that is a place in one server's own log: m goes back to it"
+
 
 class LogActions(Saying, Dashboard):
     """Searching, filtering and moving in the selected server's log."""
@@ -65,7 +67,9 @@ class LogActions(Saying, Dashboard):
     def action_cause(self) -> None:
         """The line that explains best why the selected server failed."""
         pane, failure = self.query_one(LogPane), self.chosen.failure if self.chosen else None
-        if failure is None or not failure.line_number or self.selected in self.earlier:
+        if pane.merged:
+            self.notify(_OWN)
+        elif failure is None or not failure.line_number or self.selected in self.earlier:
             self.notify("it has not failed" if failure is None else "no line of this log says why it failed")
         elif pane.reader:
             pane.focus()
@@ -76,6 +80,9 @@ class LogActions(Saying, Dashboard):
         from tui.view.screens.stages import Stages
 
         known = [s for s in self.chosen.stages if s.start_local is not None] if self.chosen else []
+        if self.query_one(LogPane).merged:
+            self.notify(_OWN)
+            return
         if not known or self.selected in self.earlier:
             self.notify("no stage is known of this log")
             return
@@ -123,19 +130,21 @@ class LogActions(Saying, Dashboard):
         """Save the picked lines, or the log, under a name that is asked for."""
         from tui.view.screens.save import SaveAs
 
-        reader, server = self.query_one(LogPane).reader, self.selected
+        pane, server = self.query_one(LogPane), self.selected
+        reader = pane.reader
         if reader is None or server is None or not reader.file.size:
             self.notify("there is no log to save yet")
             return
         picked, chosen = reader.picked, str(reader.choice)
         what = "the picked lines" if picked else f"the log ({chosen})" if chosen else "the log"
+        whose = "all listed servers" if pane.merged else server
 
         def named(path: Path | None) -> None:
             if path is not None:
                 self.run_worker(self._save(texts(reader, picked), path), exit_on_error=False)
 
         name = "".join(char if char.isalnum() or char in "-_." else "-" for char in server)
-        self.push_screen(SaveAs(f"Save {what} of {server}", f"{name}.log"), named)
+        self.push_screen(SaveAs(f"Save {what} of {whose}", f"{'merged' if pane.merged else name}.log"), named)
 
     async def _save(self, lines: Iterator[str | None], path: Path) -> None:
         try:

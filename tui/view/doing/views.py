@@ -7,13 +7,14 @@ from textual.widgets import Input
 from tui.view import layout
 from tui.view.doing.board import BoardActions
 from tui.view.doing.log import LogActions
+from tui.view.doing.merged import MergedActions
 from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.panels import Board
 
 
-class ViewActions(LogActions, BoardActions):
+class ViewActions(LogActions, MergedActions, BoardActions):
     """Selecting servers, views, leaving."""
 
     def action_up(self) -> None:
@@ -62,6 +63,9 @@ class ViewActions(LogActions, BoardActions):
             self.clear_line()
             return
         if self.query_one(LogPane).unpick():
+            return
+        if self.merged is not None:
+            self.close_merged()
             return
         if self.order.only or self.query_one("#only", Input).has_class("open"):
             self.list_all()

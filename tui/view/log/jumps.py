@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from tui.sglang.kinds import kind_of
 from tui.sglang.lines import local_seconds
@@ -18,7 +18,9 @@ _STAMP = re.compile(rb"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 _STARTING = frozenset({"stage", "cache", "progress", "ready"})
 
 
-def problems(file: LogFile, start: int, *, back: bool = False) -> Iterator[int | None]:
+def problems(
+    file: LogFile, start: int, *, back: bool = False, kind_of: Callable[[str], str] = kind_of
+) -> Iterator[int | None]:
     """Where lines of warnings and errors begin that have none before them: a traceback is one place."""
     kinds, surely_not = _PROBLEMS.kinds or frozenset(), never(Choice(_PROBLEMS))
     inside, first = False, None

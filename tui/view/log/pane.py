@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
@@ -14,21 +14,23 @@ from textual.binding import Binding, BindingType
 
 from tui.view.draw import units
 from tui.view.draw.row import Row, Span
-from tui.view.log.clean import shown
 from tui.view.log.filters import FILTERS, Choice
 from tui.view.log.jumps import problems
+from tui.view.log.places import after, like, visible
 from tui.view.log.query import Query
-from tui.view.log.reader import TIMES, LogReader
+from tui.view.log.reader import NO_HEADS, TIMES, LogReader
 from tui.view.log.search import Hits, find
 from tui.view.panels import Panel
 from tui.view.sheet import Sheet
 
+MERGED = "\0merged"
+"""Stands for all servers where one is named."""
 _NOT_FOUND = "not found"
 _READ = (_NOT_FOUND, "no ", "filter put aside")  # messages that the next key takes away
 
 
 class LogPane(Sheet, can_focus=True):
-    """One server's log. ``show`` chooses whose; places, filter and wrap are remembered per server."""
+    """One server's log, or that of all. ``show`` chooses whose; places, filter and wrap are remembered per server."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "scroll(-1)", show=False),
@@ -61,16 +63,24 @@ class LogPane(Sheet, can_focus=True):
         self._hits: Hits | None = None
 
     @property
+    def merged(self) -> bool:
+        """Whether it shows the logs of all servers in one."""
+        return self.server == MERGED
+
+    @property
     def reader(self) -> LogReader | None:
         return self._readers.get(self.server) if self.server else None
 
-    def show(self, server: str | None, path: Path | None) -> None:
-        """Show the log of ``server``; another ``path`` (a new run) begins at its end."""
+    def show(self, server: str | None, path: Path | None, heads: Mapping[str, str] = NO_HEADS) -> None:
+        """Show the log of ``server``; another ``path`` (a new run) begins at its end. ``heads`` stand before the lines
+        of a merged log, of which another ``path`` holds the same and more."""
         if server is not None:
             reader = self._readers.get(server)
             if reader is None or reader.file.path != path:
-                reader = self._readers[server] = _like(reader, path)
+                reader = self._readers[server] = like(reader, path, heads)
                 reader.wrapped, reader.times = self.wrapped, self.times
+                if server == self.server:
+                    self._stand_on(None)
         if server != self.server:
             self.server, self.message, self._picking = server, "", ""
             self._stand_on(None)
@@ -105,7 +115,7 @@ class LogPane(Sheet, can_focus=True):
         """What the border tells changes together with the rows."""
         super().redraw()
         if isinstance(self.parent, Panel):
-            title = escape(f"{self.server} · {self.which}" if self.server else self.which)
+            title = escape(f"{self.server} · {self.which}" if self.server and not self.merged else self.which)
             lines = "" if self.lines is None else f" · {units.count(self.lines)} lines"
             self.parent.tell(title, escape(f"{self.status()}{lines}"))
 
@@ -270,7 +280,7 @@ class LogPane(Sheet, can_focus=True):
         if back:
             start = file.size if hit is None else hit
         else:
-            start = reader.place() if hit is None else _after(reader, hit)
+            start = reader.place() if hit is None else after(reader, hit)
         found = await self._first(reader, start, back)
         self.message = wrapped = ""
         if found is None:
@@ -289,7 +299,7 @@ class LogPane(Sheet, can_focus=True):
         """Go to the next warning or error, or to the one before."""
         if reader := self.reader:
             at = reader.picked[1] if reader.picked else reader.file.size if reader.following else reader.place()
-            places = problems(reader.file, at, back=back)
+            places = problems(reader.file, at, back=back, kind_of=reader.kind_of)
             here = reader.picked and at  # on a problem, that one is not meant
             self.jump((p for p in places if p is None or p != here), f"no problem further {'up' if back else 'down'}")
 
@@ -323,7 +333,7 @@ class LogPane(Sheet, can_focus=True):
             self.redraw()
             return
         self.message = ""
-        if not _visible(reader, offset):
+        if not visible(reader, offset):
             self._choose(reader, Choice(probes=True))
             self.message = "filter put aside"
         reader.picked = (offset, offset)
@@ -333,7 +343,7 @@ class LogPane(Sheet, can_focus=True):
     async def _count(self, reader: LogReader, found: int, wrapped: str) -> None:
         """Say which of the hits ``found`` is."""
         if self._hits is None:
-            self._hits = Hits(reader.file, self._query, lambda offset: _visible(reader, offset))
+            self._hits = Hits(reader.file, self._query, lambda offset: visible(reader, offset))
         hits = self._hits
         await hits.count()
         if hits is self._hits and self._hit == found:
@@ -344,7 +354,7 @@ class LogPane(Sheet, can_focus=True):
         for offset in find(reader.file, self._query, start, back=back):
             if offset is None:
                 await asyncio.sleep(0)
-            elif _visible(reader, offset):
+            elif visible(reader, offset):
                 return offset
         return None
 
@@ -364,26 +374,3 @@ class LogPane(Sheet, can_focus=True):
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
         self.action_scroll(3)
-
-
-def _like(old: LogReader | None, path: Path | None) -> LogReader:
-    """A reader of ``path`` that shows things as ``old`` did."""
-    reader = LogReader(path)
-    if old is not None:
-        reader.found = old.found
-        reader.choose(old.choice)
-        old.file.close()
-    return reader
-
-
-def _line(reader: LogReader, offset: int) -> bytes:
-    return reader.file.read(offset, offset + 64 * 1024).split(b"\n", 1)[0]
-
-
-def _after(reader: LogReader, offset: int) -> int:
-    """The start of the line behind the one at ``offset``."""
-    return offset + len(_line(reader, offset)) + 1
-
-
-def _visible(reader: LogReader, offset: int) -> bool:
-    return any(reader.window.shows(text) for text in shown(_line(reader, offset)))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
 from tui.view.draw.row import Row, Span, width
 from tui.view.log.file import LogFile, line_start
 from tui.view.log.filters import INKS, Choice, keeper, kind_of, never
+from tui.view.log.heads import HEAD, body
+from tui.view.log.rows import cut, marked, picked, timed, wrapped
 from tui.view.log.window import LogLine, Window
 
 _SHORT = 192
@@ -26,17 +28,20 @@ _KEPT: dict[str, str | Callable[[re.Match[str]], str]] = {
     "none": lambda stamp: f"{stamp[2].strip()} " if stamp[2] else "",
 }
 _SPARE = 400
+NO_HEADS: Mapping[str, str] = {}
 
 
 class LogReader:
     """Follows the end of a file, or stays where it was scrolled to while the file grows.
 
     ``top`` is the index of the first line on the screen, ``sub`` the row within it where lines are wrapped;
-    both count only while not ``following``. ``x`` is the first column shown where lines are cut.
+    both count only while not ``following``. ``x`` is the first column shown where lines are cut. ``heads`` is what
+    stands before the lines of a merged log, with its inks: it stays where it is, and tells nothing of a line's kind.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, heads: Mapping[str, str] = NO_HEADS) -> None:
         self.file = LogFile(path)
+        self.heads = heads
         self.following = True
         self.wrapped = False
         self.times = TIMES[0]
@@ -90,7 +95,11 @@ class LogReader:
             self.go_to(place)
 
     def _fresh(self) -> Window:
-        return Window(self.file, kind_of, keeper(self.choice), never(self.choice))
+        return Window(self.file, self.kind_of, keeper(self.choice), never(self.choice))
+
+    def kind_of(self, text: str) -> str:
+        """The kind of a line, whatever stands before it."""
+        return kind_of(body(text) if self.heads else text)
 
     def _fill_above(self) -> int:
         missing = self.rows + 1 - len(self.window.lines) - len(self.window.living)
@@ -295,28 +304,34 @@ class LogReader:
         return [*self.window.lines, *self.window.living]
 
     def _height(self, line: LogLine) -> int:
-        return len(_wrapped(self._text(line), self.columns - 1)) if self.wrapped else 1
+        if not self.wrapped:
+            return 1
+        head, text = self._parts(line)
+        return len(wrapped(text, max(1, self.columns - 1 - cell_len(head))))
 
     def _text(self, line: LogLine) -> str:
         return line.text if self.times == "full" else _STAMP.sub(_KEPT[self.times], line.text, count=1)
 
     def _line_rows(self, line: LogLine) -> list[Row]:
-        text, ink, columns = self._text(line), INKS.get(line.kind, "text"), self.columns - 1
-        if self.wrapped:
-            pieces = enumerate(_wrapped(text, columns))
-            made = [self._marked(piece, ink, n == 0, line.offset == self.hit) for n, piece in pieces]
-        else:
-            made = [self._marked(_cut(text, self.x, columns), ink, self.x == 0, line.offset == self.hit)]
+        head, text = self._parts(line)
+        ink, columns, current = INKS.get(line.kind, "text"), self.columns - 1, line.offset == self.hit
+        room = max(1, columns - cell_len(head))
+        pieces = wrapped(text, room) if self.wrapped else [cut(text, self.x, room)]
+        made: list[Row] = []
+        for place, piece in enumerate(pieces):
+            row = timed(piece, ink) if not place and (self.wrapped or not self.x) else [Span(piece, ink)]
+            if head:
+                row = [Span(head if not place else " " * cell_len(head), self.heads.get(head, "muted")), *row]
+            made.append(marked(row, self.found, current=current))
         if self.picked and min(self.picked) <= line.offset <= max(self.picked):
-            return [_picked(row, columns) for row in made]
+            return [picked(row, columns) for row in made]
         return made
 
-    def _marked(self, text: str, ink: str, first: bool, current: bool) -> Row:
-        """The time in a quiet ink, and what was searched for marked; reversed where the search stands."""
-        head = _TIME.match(text) if first else None
-        row = [Span(head[0], "muted"), Span(text[head.end() :], ink)] if head else [Span(text, ink)]
-        mark = "found bold reverse" if current else "found bold"
-        return [piece for span in row for piece in _hits(span, self.found, mark)] if self.found else row
+    def _parts(self, line: LogLine) -> tuple[str, str]:
+        """What stands before a line of a merged log, and the line."""
+        text = self._text(line)
+        head = HEAD.match(text) if self.heads else None
+        return (head[0], text[head.end() :]) if head else ("", text)
 
     def _with_bar(self, out: list[Row], columns: int, rows: int) -> list[Row]:
         if self.window.at_start and len(self._all()) <= rows and self.window.at_end:
@@ -327,52 +342,3 @@ class LogReader:
             [*row, Span(" " * (columns - width(row))), Span("▐" if n == thumb else " ", "muted")]
             for n, row in enumerate(out)
         ]
-
-
-_TIME = re.compile(r"(?:\[\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z_]+\d+)*\]? ")
-
-
-def _picked(row: Row, columns: int) -> Row:
-    """Over all columns, with what was found still marked."""
-    full = [*row, Span(" " * (columns - width(row)), "text")]
-    return [Span(s.text, s.ink if "reverse" in s.ink else f"{s.ink} reverse") for s in full if s.text]
-
-
-def _hits(span: Span, found: re.Pattern[str], mark: str) -> Row:
-    out: Row = []
-    at = 0
-    for hit in found.finditer(span.text):
-        if hit.end() > hit.start():
-            out += [Span(span.text[at : hit.start()], span.ink), Span(hit[0], f"{span.ink} {mark}")]
-            at = hit.end()
-    return [*out, Span(span.text[at:], span.ink)] if out else [span]
-
-
-def _cut(text: str, x: int, columns: int) -> str:
-    """Columns ``x`` to ``x + columns`` of ``text``, with ``›`` and ``‹`` where it goes on."""
-    if not text.isascii():
-        text = set_cell_size(text, min(cell_len(text), x + columns + 1))
-    if len(text) <= columns and not x:
-        return text
-    piece = text[x : x + columns]
-    if len(text) > x + columns:
-        piece = piece[:-1] + "›"
-    return "‹" + piece[1:] if x and piece else "‹" if x and text else piece
-
-
-def _wrapped(text: str, columns: int) -> list[str]:
-    """``text`` in pieces of ``columns``, all characters kept."""
-    if columns <= 0 or not text:
-        return [text]
-    if text.isascii():
-        return [text[n : n + columns] for n in range(0, len(text), columns)]
-    pieces: list[str] = []
-    piece, size = "", 0
-    for char in text:
-        wide = cell_len(char)
-        if size + wide > columns:
-            pieces.append(piece)
-            piece, size = "", 0
-        piece += char
-        size += wide
-    return [*pieces, piece]
