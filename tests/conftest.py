@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.leftovers import none_left
+
 _FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
 # What a user's session may set and what changes the program's answers.
 _UNSET = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "SSH_AUTH_SOCK", "TEXTUAL", "TEXTUAL_THEME", "COLORTERM")
@@ -20,6 +22,13 @@ def interruptible() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """What the tests started ends with them, however they end; what they forgot is an error."""
+    with none_left():
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,4 +1,4 @@
-"""The shape of the code, where no linter looks: sizes, and what a fresh interpreter loads."""
+"""The shape of the code, where no linter looks: sizes, what a fresh interpreter loads, and tests that wait."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 AGENT = sorted((PACKAGE / "host" / "agent").glob("*.py"))
 LONGEST_MODULE = 400  # lines
 SCREEN = {"textual", "rich"}
+TESTS = [path for path in sorted((ROOT / "tests").rglob("*.py")) if path.parent.name != "bench"]
+SLEEPERS = {"waiting.py", "weather.py", "program.py"}  # waiting for what nothing tells, a slow network, a program
 
 
 def loaded(code: str) -> set[str]:
@@ -65,3 +67,16 @@ def test_the_agent_needs_only_the_standard_library(path: Path) -> None:
             continue
         tops = {name.partition(".")[0] for name in names} - {"hcs_agent"}  # its own name on the host
         assert tops <= sys.stdlib_module_names, f"line {node.lineno} imports {sorted(tops - sys.stdlib_module_names)}"
+
+
+def test_tests_wait_for_events_and_for_no_fixed_time() -> None:
+    """A fixed time is too short on a loaded machine, and wasted on any other: see ``tests/waiting.py``. Programs that
+    tests run may sleep; they are strings here."""
+    calls = [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", ast.unparse(node.func))
+        for path in TESTS
+        if path.name not in SLEEPERS
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+    ]
+    assert not [place for place, called in calls if called in ("sleep", "time.sleep", "asyncio.sleep")]

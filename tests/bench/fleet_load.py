@@ -25,7 +25,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.host.sshd import Sshd, free_port, start_sshd
+from tests.host.sshd import Sshd, start_sshd
+from tests.ports import free_port
 from tui.fleet.api import Kill, Launch, Outcome
 from tui.fleet.fleet import Fleet
 from tui.fleet.places import Places

@@ -15,10 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.fleet.rig import DEADLINE, free_port
+from tests.fleet.rig import DEADLINE
 from tests.fleet.test_readoption import CLUE, SERVER, STARTUP, batches
 from tests.host.links import ssh_host
 from tests.host.sshd import start_sshd
+from tests.ports import free_port
 from tui.fleet.api import Kill, Launch
 from tui.fleet.fleet import Fleet
 from tui.fleet.places import Places

@@ -17,7 +17,8 @@ import pytest
 
 from tests.cli.test_frame import MAIN, ROOT, hcs_tui
 from tests.host.sshd import Sshd, require_sshd, start_sshd
-from tests.host.strangers import Stranger, free_port, started
+from tests.host.strangers import Stranger, started
+from tests.ports import free_port
 from tui.profile.load import load
 from tui.report.schema import report_schema
 

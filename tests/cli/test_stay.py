@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.rig import ROOT, free_port
+from tests.fleet.rig import ROOT
+from tests.ports import free_port
 
 
 @pytest.fixture

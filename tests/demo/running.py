@@ -7,7 +7,6 @@ import json
 import os
 import re
 import select
-import socket
 import subprocess
 import sys
 import time
@@ -16,14 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
+
 SECONDS = 30.0  # a deadline, not a duration
 FAST = "500"
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 class Running:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import shutil
@@ -11,7 +10,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +18,8 @@ import asyncssh
 import pytest
 
 from tests.demo.running import SECONDS
+from tests.processes import is_running
+from tests.waiting import eventually, until
 from tui.demo.host import FILES, DemoHost, DemoPaths, prepare
 
 
@@ -29,24 +29,8 @@ def host(tmp_path: Path) -> Iterator[DemoPaths]:
         yield demo.start(tmp_path / "demo", speed=500, load=False)
 
 
-async def gone(pid: int) -> None:
-    """Wait until a process is gone."""
-    deadline = time.monotonic() + SECONDS
-    while alive(pid):
-        assert time.monotonic() < deadline, f"{pid} is still there"
-        await asyncio.sleep(0.01)
-
-
 def homes() -> list[Path]:
     return list(Path(tempfile.gettempdir()).glob("hcs-demo-home-*"))
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs: a zombie, which only waits for its parent's look, does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def port_of(paths: DemoPaths) -> int:
@@ -102,7 +86,7 @@ async def test_a_channel_that_closes_takes_its_command_along(host: DemoPaths) ->
     async with connected(host) as connection:
         process = await connection.create_process("echo $$; sleep 300; true")
         pid = int(await process.stdout.readline())
-    await gone(pid)
+    await eventually(lambda: not is_running(pid))
 
 
 async def test_another_key_is_refused(host: DemoPaths) -> None:
@@ -145,8 +129,8 @@ async def test_all_that_was_started_ends_with_the_host(tmp_path: Path) -> None:
         async with connected(paths) as connection:
             done = await connection.run("setsid sleep 300 >/dev/null 2>&1 </dev/null & echo $!; echo $HOME")
             pid, home = str(done.stdout).split()
-            assert alive(int(pid))
-    assert not alive(int(pid))
+            assert is_running(int(pid))
+    assert not is_running(int(pid))
     assert home not in {str(entry) for entry in homes()}
 
 
@@ -188,7 +172,7 @@ def test_the_host_ends_when_the_one_who_started_it_is_killed(tmp_path: Path) -> 
     owner.wait(SECONDS)
     owner.stdin.close()
     owner.stdout.close()
-    asyncio.run(gone(pid))
+    until(lambda: not is_running(pid))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -7,12 +7,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.demo.running import SECONDS, Running, running
+from tests.waiting import until
 
 VERSIONS = ("0.4.9.post6", "0.5.3", "0.5.9", "0.5.12", "0.5.16", "0.5.20", "0.5.23")
 
@@ -190,13 +190,13 @@ def test_at_level_warning_only_what_goes_wrong_is_said(scenario: str, text: str)
 
 
 def ready_by_http(server: Running) -> None:
-    deadline = time.monotonic() + SECONDS
-    while True:
+    def answers() -> bool:
         try:
-            assert server.ask("GET", "/model_info")[0] == 200
-            return
+            return server.ask("GET", "/model_info")[0] == 200
         except ConnectionError:
-            assert time.monotonic() < deadline
+            return False
+
+    until(answers)
 
 
 def test_two_ranks_are_two_schedulers_with_prefixes() -> None:
@@ -211,9 +211,7 @@ def test_pinning_takes_real_memory_and_little_of_it() -> None:
     with running("--scenario", "hang", "--reserve-mb", "32") as server:
         server.read_until("hierarchical Mamba cache")
         status = Path(f"/proc/{server.children()['sglang::schedul']}/status")
-        deadline = time.monotonic() + SECONDS
-        while not 20_000 < _anonymous_kb(status) < 64_000:  # 24 of the 32 MB come before it hangs
-            assert time.monotonic() < deadline
+        until(lambda: 20_000 < _anonymous_kb(status) < 64_000)  # 24 of the 32 MB come before it hangs
 
 
 def _anonymous_kb(status: Path) -> int:

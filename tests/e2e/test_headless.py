@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.fleet.rig import free_port
 from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.ports import free_port
 from tests.report.keeping import kept
 
 ROOT = Path(__file__).parents[2]

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.rig import free_port
 from tests.host.sshd import Sshd, sshd
 from tests.host.test_keys import command_lines
+from tests.ports import free_port
 from tests.view.test_app import until
 from tui.fleet.thread import FleetThread
 from tui.profile.load import load

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
 from tui.fleet.api import Kill
 from tui.fleet.fleet import Fleet
 from tui.fleet.places import Places
@@ -20,18 +20,6 @@ from tui.sglang.model import Phase
 
 ROOT = Path(__file__).parents[2]
 DEADLINE = 60.0  # seconds for anything to happen; a broken fleet must not hang the suite
-
-
-_HELD: list[socket.socket] = []
-
-
-def free_port() -> int:
-    """A port that no other test is given: held bound, but free to servers that allow an address to be reused."""
-    one = socket.socket()
-    one.bind(("127.0.0.1", 0))
-    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    _HELD.append(one)
-    return int(one.getsockname()[1])
 
 
 def profile(folder: Path, scenarios: Sequence[str], *, flags: Sequence[str] = (), **keys: object) -> Profile:

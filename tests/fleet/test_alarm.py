@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
 
+from tests.processes import is_running
+from tests.waiting import eventually
 from tui.fleet.alarm import WAITING, Alarm
 
 
@@ -47,14 +48,8 @@ async def test_one_that_hangs_is_ended_with_its_children(tmp_path: Path) -> None
     alarm.ring({})
     await alarm.rest()
     assert "took longer than 5 s, ended" in alarm.trouble()
-    async with asyncio.timeout(10):
-        while not _is_gone(int(note.read_text())):  # noqa: ASYNC110 - the kernel tells nobody of it
-            await asyncio.sleep(0.02)
-
-
-def _is_gone(pid: int) -> bool:
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"
+    child = int(note.read_text())
+    await eventually(lambda: not is_running(child))
 
 
 async def test_a_storm_of_alerts_runs_it_a_limited_number_of_times(tmp_path: Path) -> None:

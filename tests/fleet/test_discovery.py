@@ -1,19 +1,18 @@
 """Servers that were found are servers of the fleet: followed, judged and ended like its own, never launched."""
 
-# ruff: noqa: ASYNC110  # hosts change without an event: looked at again and again
 from __future__ import annotations
 
-import asyncio
 import json
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.fleet import rig
 from tests.host.sshd import Sshd, require_sshd, start_sshd
-from tests.host.strangers import Stranger, free_port, listens, started
+from tests.host.strangers import Stranger, started
+from tests.ports import free_port, listens
+from tests.waiting import eventually
 from tui.fleet.api import Discover, Forward, Kill, Launch, Relaunch
 from tui.fleet.fleet import Fleet
 from tui.fleet.found import described, gpus, harmless, remarks
@@ -172,15 +171,7 @@ async def port_comes_and_goes(sshd: Sshd, tmp_path: Path) -> None:
         assert (forward.server, forward.port, forward.url) == ("a", port, opened.details["url"])
         assert listens(forward.local)
         sshd.kill_sessions()
-        assert await becomes(fleet, lambda: fleet.hosts()[0].phase == "unreachable")
-        assert await becomes(fleet, lambda: fleet.hosts()[0].phase == "connected" and listens(forward.local))
+        await eventually(lambda: fleet.hosts()[0].phase == "unreachable")
+        await eventually(lambda: fleet.hosts()[0].phase == "connected" and listens(forward.local))
         closed = await fleet.act(Forward("a"))
         assert closed.ok and fleet.hosts()[0].forwards == () and not listens(forward.local)
-
-
-async def becomes(fleet: Fleet, condition: Callable[[], bool]) -> bool:
-    """Hosts change without an event of a server: look again and again."""
-    async with asyncio.timeout(rig.DEADLINE):
-        while not condition():
-            await asyncio.sleep(0.01)
-    return True

@@ -1,6 +1,6 @@
 """Kills in a fleet: during a launch, and while the link to the host goes and comes back."""
 
-# ruff: noqa: ASYNC110, ASYNC240  # small files of the test, polled where nothing tells
+# small files of the test
 from __future__ import annotations
 
 import asyncio
@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.rig import profile, reach, running
-from tests.host.links import agent_pid, is_running, kill_now
+from tests.host.links import agent_pid
+from tests.processes import is_running, kill_now
+from tests.waiting import eventually
 from tui.fleet.api import Kill, Launch, Relaunch
 from tui.fleet.fleet import Fleet
 from tui.host import link
@@ -25,12 +27,6 @@ STUBBORN = [
 ]
 
 
-async def exists(path: Path) -> None:
-    async with asyncio.timeout(20):
-        while not path.exists():
-            await asyncio.sleep(0.01)
-
-
 def host_link(fleet: Fleet) -> HostLink:
     found = fleet.supervisors["gpu0"].link
     assert isinstance(found, HostLink)
@@ -41,7 +37,7 @@ async def test_a_launch_is_ended_while_its_setup_lines_run(tmp_path: Path) -> No
     started = tmp_path / "started"
     async with running(profile(tmp_path, ["plain"], setup=f"touch {started}\nsleep 600"), tmp_path) as fleet:
         launching = asyncio.create_task(fleet.act(Launch("gpu0")))
-        await exists(started)
+        await eventually(started.exists)
         killed = await fleet.act(Kill("gpu0", 5.0))
         assert killed.ok and killed.message.endswith("nothing left"), killed.message
         launched = await launching
@@ -57,7 +53,7 @@ async def test_a_relaunch_is_given_up_by_a_kill(tmp_path: Path) -> None:
         await reach(fleet, "gpu0", Phase.READY)
         relaunching = asyncio.create_task(fleet.act(Relaunch("gpu0")))
         [record] = await host_link(fleet).runs()
-        await exists(Path(record.log).parent / "stop.json")
+        await eventually((Path(record.log).parent / "stop.json").exists)
         killed = await fleet.act(Kill("gpu0", 5.0))
         assert killed.ok, killed.message
         relaunched = await relaunching
@@ -75,7 +71,7 @@ async def test_a_kill_outlives_its_link(tmp_path: Path, monkeypatch: pytest.Monk
         [record] = await host_link(fleet).runs()
         folder = Path(record.log).parent
         killing = asyncio.create_task(fleet.act(Kill("gpu0", 1.0)))
-        await exists(folder / "stop.json")
+        await eventually((folder / "stop.json").exists)
         if agent_too:
             kill_now(agent_pid(host_link(fleet)))
         else:

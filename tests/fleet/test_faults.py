@@ -1,6 +1,6 @@
 """Faults between a fleet and a real sshd: what was promised of each stands in the fault table of tests/README.md."""
 
-# ruff: noqa: ASYNC110, ASYNC240  # small files and processes of the test, polled where nothing tells
+# ruff: noqa: ASYNC240  # small files of the test
 from __future__ import annotations
 
 import asyncio
@@ -17,10 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.rig import DEADLINE, ROOT, free_port
-from tests.host.links import is_running, kill_now
+from tests.fleet.rig import DEADLINE, ROOT
 from tests.host.sshd import Sshd, require_sshd, start_sshd
 from tests.host.weather import Weather, namespace, weather
+from tests.ports import free_port
+from tests.processes import is_running, kill_now
+from tests.waiting import eventually
 from tui.fleet import hosts
 from tui.fleet.api import Kill, Launch, Reconnect
 from tui.fleet.fleet import Fleet
@@ -264,9 +266,7 @@ async def test_a_killed_client_takes_nothing_with_it(server: Sshd, tmp_path: Pat
         finally:
             other.kill()
             other.communicate()
-        async with asyncio.timeout(DEADLINE):
-            while any(is_running(pid) for pid in theirs):
-                await asyncio.sleep(0.02)
+        await eventually(lambda: not any(is_running(pid) for pid in theirs))
         assert run and run.pid and is_running(run.pid)
 
 

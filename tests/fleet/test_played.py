@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
+from tests.waiting import until
 from tui.fleet.api import Launch
 from tui.fleet.played import PlayedLogs
 from tui.sglang.model import Stage
@@ -20,13 +19,6 @@ LINES = (
     b"unfinished"
 )
 OTHER = b"[2026-01-01 00:00:00] Init torch distributed begin.\n"
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def test_lines_come_when_their_stamps_say(tmp_path: Path) -> None:

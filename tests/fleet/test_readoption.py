@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.rig import DEADLINE, free_port
+from tests.fleet.rig import DEADLINE
+from tests.ports import free_port
 from tui.fleet import logreader
 from tui.fleet.api import Kill, Launch
 from tui.fleet.fleet import Fleet

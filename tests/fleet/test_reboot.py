@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.rig import DEADLINE, free_port, session
-from tests.host.links import agent_pid, is_running, kill_now
+from tests.fleet.rig import DEADLINE, session
+from tests.host.links import agent_pid
+from tests.ports import free_port
+from tests.processes import is_running, kill_now
 from tui.fleet.api import Kill, Launch
 from tui.host import link
 from tui.host.link import HostLink

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-from tests.fleet.rig import DEADLINE
 from tests.fleet.test_readoption import CLUE, STARTUP, batches
+from tests.waiting import until
 from tui.fleet.saved import SavedLogs, read_log
-
-
-def until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_a_large_log_is_read_behind_and_says_what_is_missing(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.fleet.rig import DEADLINE, free_port, profile, reach, running
+from tests.fleet.rig import DEADLINE, profile, reach, running
+from tests.ports import free_port
 from tui.fleet import probe
 from tui.fleet.api import Launch
 from tui.fleet.translate import server_info

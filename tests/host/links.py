@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -135,16 +133,3 @@ def agent_pid(link: HostLink) -> int:
     session = link._session
     assert session is not None and isinstance(session._channel, PipeChannel)
     return session._channel.pid
-
-
-def is_running(pid: int) -> bool:
-    """Alive and no zombie."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state not in "ZX"
-
-
-def kill_now(pid: int) -> None:
-    os.kill(pid, signal.SIGKILL)

@@ -9,14 +9,17 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
+from tests.leftovers import MARK, with_parent
+from tests.ports import free_port, listens
+from tests.processes import below
+from tests.waiting import until
 
 SSHD = "/usr/sbin/sshd"
 
@@ -52,7 +55,7 @@ class Sshd:
 
     def below(self) -> list[int]:
         """Process ids of everything that runs below this sshd."""
-        return _descendants(self.process.pid)
+        return below(self.process.pid)
 
     def sessions(self) -> list[int]:
         """Process ids of the sshd processes below this one: one or two per connection."""
@@ -82,35 +85,10 @@ def _name(pid: int) -> str:
         return ""
 
 
-def _descendants(root: int) -> list[int]:
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        try:
-            stat = (entry / "stat").read_text() if entry.name.isdigit() else ""
-        except OSError:
-            continue
-        fields = stat.rpartition(")")[2].split()
-        if fields:
-            parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    found: list[int] = []
-    stack = [root]
-    while stack:
-        below = parents.get(stack.pop(), [])
-        found += below
-        stack += below
-    return found
-
-
 def make_key(path: Path) -> str:
     """An ed25519 key pair without passphrase; the public line is returned."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(path)], check=True)
     return path.with_name(path.name + ".pub").read_text().strip()
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def start_sshd(
@@ -132,24 +110,21 @@ def start_sshd(
         f"Port {port}", f"ListenAddress {ip}", f"HostKey {folder}/hostkey", "PidFile none", "UsePAM no",
         f"AuthorizedKeysFile {folder}/authorized_keys", "PasswordAuthentication no", "KbdInteractiveAuthentication no",
         "StrictModes no", "PermitRootLogin yes", "AllowTcpForwarding yes",
+        f"SetEnv {MARK}={os.environ.get(MARK, '')}",
     ]  # fmt: skip
     (folder / "sshd_config").write_text("\n".join(settings) + "\n")
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
     log = (folder / "sshd.log").open("ab")
     process = subprocess.Popen(
-        [*within, SSHD, "-D", "-e", "-f", str(folder / "sshd_config")], stdin=subprocess.DEVNULL, stdout=log, stderr=log
-    )
+        [*within, SSHD, "-D", "-e", "-f", str(folder / "sshd_config")],
+        stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=with_parent,
+    )  # fmt: skip
     server = Sshd(folder, port, process, ip=ip)
     assert server.address  # which makes its key known
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
-        with socket.socket() as sock:
-            if sock.connect_ex((ip, port)) == 0:
-                return server
-        if process.poll() is not None:
-            break
-        time.sleep(0.02)
+    until(lambda: process.poll() is not None or listens(port, ip))
+    if process.poll() is None:
+        return server
     server.stop()
     raise RuntimeError("sshd did not start: " + (folder / "sshd.log").read_text())
 

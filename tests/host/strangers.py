@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import signal
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from tests.host.links import is_running
+from tests.ports import free_port, listens
+from tests.processes import below, in_session, kill_now
+from tests.waiting import until
 
 # The main process listens, names its children like SGLang's, and prints a line to stderr; SIGTERM ends it all.
 LAUNCH_SERVER = """
@@ -70,12 +69,6 @@ class Stranger:
         return [self.pid, *below(self.pid)]
 
 
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
 def package(folder: Path) -> Path:
     """A folder for PYTHONPATH in which ``python -m sglang.launch_server`` is the stand-in."""
     inside = folder / "pkg" / "sglang"
@@ -109,60 +102,6 @@ def started(
         until(lambda: len(stranger.pids()) > 1 and (not port or listens(port)))
         yield stranger
     finally:
-        for pid in [*stranger.pids(), *_in_session(stranger.pid)]:
-            kill(pid)
+        for pid in [*stranger.pids(), *in_session(stranger.pid)]:
+            kill_now(pid)
         process.wait(10)
-
-
-def _in_session(leader: int) -> list[int]:
-    """Also those that its death left to somebody else."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == leader:
-                found.append(int(entry.name))
-    return found
-
-
-def listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-
-
-def until(condition: object, seconds: float = 20.0) -> None:
-    """Wait for what nothing tells."""
-    assert callable(condition)
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
-
-
-def below(root: int) -> list[int]:
-    """Living descendants of ``root``."""
-    parents: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents.setdefault(int(fields[1]), []).append(int(entry.name))
-    found: list[int] = []
-    stack = [root]
-    while stack:
-        children = parents.get(stack.pop(), [])
-        found += children
-        stack += children
-    return [pid for pid in found if is_running(pid)]

@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.links import Ear, HostOf, is_running, opened
-from tests.host.strangers import Stranger, below, free_port, kill, started, until
+from tests.host.links import Ear, HostOf, opened
+from tests.host.strangers import Stranger, started
+from tests.ports import free_port
+from tests.processes import below, is_running, kill_now
+from tests.waiting import until
 from tui.host.agent import patience, place, procs
 from tui.host.api import Found, HostError, HostErrorKind, LaunchSpec, RunWatch
 from tui.host.link import HostLink
@@ -60,7 +63,7 @@ async def test_other_ways_to_be_started(local: HostLink, tmp_path: Path) -> None
             finally:
                 for one in (stranger, shell):
                     for pid in (one.pid, *below(one.pid)):
-                        kill(pid)
+                        kill_now(pid)
                     one.wait()
     assert {rows.get(p.pid) for p in (plain, second)} == {"server"} and rows.get(third.pid) == "program"
     assert stranger.pid not in rows and shell.pid not in rows
@@ -137,7 +140,7 @@ async def test_one_that_ignores_sigterm(local: HostLink, tmp_path: Path) -> None
 async def test_orphans_of_a_dead_main_process_are_one_row_and_all_ended(local: HostLink, tmp_path: Path) -> None:
     with started(tmp_path) as stranger, started(tmp_path) as healthy:
         children = below(stranger.pid)
-        kill(stranger.pid)
+        kill_now(stranger.pid)
         stranger.process.wait(10)
         rows = [row for row in await local.discover() if row.record.pid in children]
         assert [(row.kind, row.record.pid) for row in rows] == [("orphans", min(children))]

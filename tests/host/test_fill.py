@@ -1,6 +1,6 @@
 """Stretches of a log that is long: exact, behind what is new, and over a reconnect."""
 
-# ruff: noqa: ASYNC110, ASYNC240  # small files of the test, polled where nothing tells
+# ruff: noqa: ASYNC240  # small files of the test
 from __future__ import annotations
 
 import asyncio
@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.links import agent_pid, kill_now, python
+from tests.host.links import agent_pid, python
+from tests.processes import kill_now
+from tests.waiting import DEADLINE, eventually
 from tui.host import credit, link
 from tui.host.api import HostError, HostErrorKind, LinkEvent, LogBytes, RunRecord
 from tui.host.link import HostLink
@@ -46,7 +48,7 @@ class Held:
         self._handled = len(self.events)
 
     async def until(self, condition: Callable[[], bool], *, letting_go: bool = False) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(DEADLINE):
             while not condition():
                 self._changed.clear()
                 if letting_go:
@@ -68,9 +70,7 @@ class Held:
 async def standing(link: HostLink, flag: Path) -> RunRecord:
     """A server whose log stands there, and that adds a line once ``flag`` exists."""
     run = await link.launch(python(CODE, str(flag)))
-    async with asyncio.timeout(20):
-        while Path(run.log).stat().st_size < len(LOG):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: Path(run.log).stat().st_size >= len(LOG))
     return run
 
 
@@ -80,9 +80,7 @@ async def test_what_is_new_overtakes_what_is_old(local: HostLink, tmp_path: Path
     await local.fill(run.run, 0, len(LOG), middle=True)
     await held.until(lambda: sum(len(event.data) for event in held.events) >= credit.LEAST)
     (tmp_path / "flag").touch()
-    async with asyncio.timeout(20):
-        while Path(run.log).stat().st_size == len(LOG):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: Path(run.log).stat().st_size > len(LOG))
     await local.follow(run.run, len(LOG))  # the agent looks at once, and has no credit
     await held.until(lambda: any(event.data == b"new\n" for event in held.events), letting_go=True)
     assert len(held.bytes_of(0, len(LOG))) <= credit.LEAST + credit.MOST

@@ -10,8 +10,11 @@ import pytest
 
 from tests.host.links import Ear, HostOf, opened, ssh_host
 from tests.host.sshd import Sshd, require_sshd, start_sshd
-from tests.host.strangers import free_port, listens, started
-from tui.host.api import Forwarded, HostError, HostErrorKind, LinkUp
+from tests.host.strangers import started
+from tests.ports import free_port, listens
+from tests.waiting import eventually
+from tui.host import link
+from tui.host.api import Forwarded, HostError, HostErrorKind, LinkLost, LinkUp
 
 
 async def fetched(port: int) -> bytes:
@@ -47,20 +50,21 @@ async def test_it_is_there_again_after_a_reconnect(server: Sshd, tmp_path: Path)
             assert (await fetched(local)).endswith(b"hello from %d" % stranger.pid)
 
 
-async def test_a_port_that_was_taken_meanwhile_is_told(server: Sshd, tmp_path: Path) -> None:
-    async with opened(ssh_host(server, tmp_path / "state")) as link:
-        ear = Ear(link)
-        local = await link.forward(free_port(), local=free_port())
+async def test_a_port_that_was_taken_meanwhile_is_told(
+    server: Sshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "FIRST_RETRY_SECONDS", 600.0)  # not before the thief has it
+    async with opened(ssh_host(server, tmp_path / "state")) as box:
+        ear = Ear(box)
+        local = await box.forward(free_port(), local=free_port())
         server.kill_sessions()
         with socket.socket() as thief:
             thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            while True:  # as soon as it is free: before the link tries again, after 0.4 s at least
-                try:
-                    thief.bind(("127.0.0.1", local))
-                    break
-                except OSError:
-                    await asyncio.sleep(0)
+            await ear.until(lambda: bool(ear.of(LinkLost)))
+            await eventually(lambda: not listens(local))
+            thief.bind(("127.0.0.1", local))
             thief.listen()
+            await box.open()
             await ear.until(lambda: any(isinstance(e, Forwarded) and e.trouble for e in ear.events))
 
 

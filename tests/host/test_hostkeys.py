@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.host.links import HostOf, opened, ssh_host
-from tests.host.sshd import Sshd, free_port, make_key
+from tests.host.sshd import Sshd, make_key
+from tests.ports import free_port
 from tui.host.api import HostError, HostErrorKind
 from tui.host.connect import SshLink
 

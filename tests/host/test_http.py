@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from tests.host.sshd import free_port
+from tests.ports import free_port
 from tui.host.api import HostError, HostErrorKind
 from tui.host.link import HostLink
 

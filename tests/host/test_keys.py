@@ -1,9 +1,7 @@
 """Keys stay off the hosts' command lines where SGLang can read them from a file."""
 
-# ruff: noqa: ASYNC110  # small files and processes of the test, polled where nothing tells
 from __future__ import annotations
 
-import asyncio
 import io
 import os
 import stat
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from tests.host.links import Ear, HostOf, follow, opened
+from tests.waiting import eventually
 from tui.fleet.places import write_private
 from tui.fleet.spool import SpoolFile, run_spool
 from tui.host.agent import hiding
@@ -82,9 +81,7 @@ async def test_a_key_is_read_from_a_file_of_the_run(local: HostLink, tmp_path: P
     assert all(KEY not in path.read_text("latin-1") for path in folder.iterdir() if path != file)
     assert (await local.kill(run.run, 5)).left == ()
     await ear.ended(run.run)
-    async with asyncio.timeout(5):
-        while file.exists():
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not file.exists())
 
 
 @pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])

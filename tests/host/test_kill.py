@@ -1,16 +1,19 @@
 """A kill leaves nothing, whatever the processes do; and it touches nobody else."""
 
-# ruff: noqa: ASYNC110, ASYNC220  # small files and processes of the test, polled where nothing tells
+# ruff: noqa: ASYNC220  # processes of the test
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from tests.host.links import Ear, HostOf, agent_pid, follow, is_running, kill_now, opened, python
+from tests.host.links import Ear, HostOf, agent_pid, follow, opened, python
+from tests.processes import is_running, kill_now
+from tests.waiting import eventually
 from tui.host.agent.requests import LOOKS
 from tui.host.api import RunEnded
 from tui.host.link import HostLink
@@ -42,9 +45,7 @@ async def tree(link: HostLink, ear: Ear, tmp_path: Path, code: str = TREE) -> tu
     quiet = tmp_path / "quiet"
     run = await follow(link, python(code, str(quiet)))
     await ear.until(lambda: ear.logs.get(run.run, b"").count(b"\n") == 8)
-    async with asyncio.timeout(10):
-        while not (quiet.exists() and quiet.read_text()):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: quiet.exists() and quiet.read_text())
     pids = [int(line) for line in ear.logs[run.run].split()] + [int(quiet.read_text())]
     assert len(pids) == 9 and not [pid for pid in pids if not is_running(pid)], bytes(ear.logs[run.run])
     return run.run, pids
@@ -183,8 +184,12 @@ async def test_servers_outlive_agent_and_link(tmp_path: Path) -> None:
 
     first = LocalLink(host)
     await first.open()
-    run = await first.launch(python("import time; time.sleep(1); print('alone', flush=True); time.sleep(600)"))
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    code = "import sys, time; open(sys.argv[1]).read(); print('alone', flush=True); time.sleep(600)"
+    run = await first.launch(python(code, str(gate)))
     await first.close()
+    await asyncio.to_thread(gate.write_text, "go on")
     async with opened(host) as second:
         [found] = await second.runs()
         assert (found.run, found.alive, found.pid) == (run.run, True, run.pid)
@@ -212,16 +217,11 @@ async def test_many_kills_at_once_take_turns_with_their_second_looks(local: Host
     sleeper = "import time; time.sleep(600)"
     runs = await asyncio.gather(*(local.launch(python(sleeper, server=f"s{n}")) for n in range(16)))
     most = 0
-
-    async def count() -> None:
-        nonlocal most
-        while True:
-            most = max(most, looks_below(agent_pid(local)))
-            await asyncio.sleep(0.002)
-
-    counting = asyncio.create_task(count())
-    reports = await asyncio.gather(*(local.kill(run.run, 5.0) for run in runs))
-    counting.cancel()
+    killing = asyncio.gather(*(local.kill(run.run, 5.0) for run in runs))
+    while not killing.done():
+        most = max(most, looks_below(agent_pid(local)))
+        await asyncio.wait([killing], timeout=0.002)
+    reports = await killing
     assert all(report.left == () and len(report.found) == 1 for report in reports)
     assert 1 <= most <= LOOKS
 

@@ -1,6 +1,6 @@
 """Kills of what does not want to go, or cannot; and what a kill says of sockets and GPU memory."""
 
-# ruff: noqa: ASYNC110, ASYNC220, ASYNC240  # small files and processes of the test
+# ruff: noqa: ASYNC220, ASYNC240  # small files and processes of the test
 from __future__ import annotations
 
 import asyncio
@@ -10,16 +10,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-from tests.host.links import Ear, HostOf, agent_pid, follow, is_running, kill_now, opened, python, ssh_host
+from tests.host.links import Ear, HostOf, agent_pid, follow, opened, python, ssh_host
 from tests.host.sshd import Sshd
+from tests.processes import is_running, kill_now
+from tests.waiting import eventually, until
 from tui.host.api import HostError, KillReport, RunWatch
 from tui.host.link import HostLink
 
@@ -27,12 +28,6 @@ SLEEP = "import time; print('up', flush=True); time.sleep(600)"
 STUBBORN = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN)\nprint('up', flush=True); time.sleep(600)"
 )
-
-
-async def eventually(condition: Callable[[], object], patience: float = 20.0) -> None:
-    async with asyncio.timeout(patience):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 class Up(NamedTuple):
@@ -69,7 +64,7 @@ RESPAWNER = """
 import os, signal, sys, time
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-heirs = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+heirs = os.open(sys.argv[1], os.O_WRONLY)
 os.write(1, b"up\\n")
 def respawn():
     # Whenever its forerunner is gone, a fresh process of a session of its own takes over.
@@ -78,7 +73,7 @@ def respawn():
         if os.fork():
             os._exit(0)
         os.setsid()
-        os.write(heirs, b"%d\\n" % os.getpid())
+        os.write(heirs, b".")
         time.sleep(0.001)
 for _ in range(3):
     if os.fork() == 0:
@@ -104,18 +99,42 @@ guard(4)
 """
 
 
-async def test_processes_that_are_made_anew_during_the_kill(local: HostLink, tmp_path: Path) -> None:
-    heirs = tmp_path / "heirs"
-    server = await up(local, RESPAWNER, str(heirs))
+class Heirs:
+    """A pipe that all processes of a ``RESPAWNER`` hold; each new one writes a byte."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "heirs")
+        os.mkfifo(self.path)
+        self._end = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def are_gone(self) -> bool:
+        """The kernel's word that nobody is left to write."""
+        try:
+            while os.read(self._end, 65536):
+                pass
+        except BlockingIOError:
+            return False
+        return True
+
+    def close(self) -> None:
+        os.close(self._end)
+
+
+@pytest.fixture
+def heirs(tmp_path: Path) -> Iterator[Heirs]:
+    made = Heirs(tmp_path)
+    yield made
+    made.close()
+
+
+async def test_processes_that_are_made_anew_during_the_kill(local: HostLink, heirs: Heirs) -> None:
+    server = await up(local, RESPAWNER, heirs.path)
+    assert not heirs.are_gone()
     report = await local.kill(server.run, 0.1)
+    assert heirs.are_gone()
     assert (report.left, report.signals) == ((), ("SIGTERM", "SIGKILL"))
     assert len(report.found) >= 8
     assert report.seconds < 4  # else the keeper had to be ended: it stays for the last of its heirs
-    assert heirs.read_text()
-    size = heirs.stat().st_size
-    assert not [pid for pid in map(int, heirs.read_text().split()[-20:]) if is_running(pid)]
-    await asyncio.sleep(0.1)  # a hundred generations
-    assert heirs.stat().st_size == size
 
 
 async def test_a_stopped_server_is_woken_to_end_by_itself(local: HostLink) -> None:
@@ -135,8 +154,8 @@ async def test_a_stopped_server_is_woken_to_end_by_itself(local: HostLink) -> No
 
 async def test_stopped_children_are_killed(local: HostLink) -> None:
     code = (
-        "import os, signal, time\nif os.fork() == 0:\n    os.setsid(); print('child', os.getpid(), flush=True)\n"
-        "    os.kill(os.getpid(), signal.SIGSTOP)\ntime.sleep(0.1)\n" + SLEEP
+        "import os, signal\nchild = os.fork()\nif child == 0:\n    os.setsid(); os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "os.waitpid(child, os.WUNTRACED)\n" + SLEEP
     )
     server = await up(local, code)
     report = await local.kill(server.run, 20)
@@ -146,7 +165,8 @@ async def test_stopped_children_are_killed(local: HostLink) -> None:
 THREADS = """
 import ctypes, os, threading, time
 def other():
-    time.sleep(0.3)
+    while "State:\\tZ" not in open("/proc/self/task/%d/status" % os.getpid()).read():
+        time.sleep(0.01)
     os.write(1, b"up\\n")
     time.sleep(600)
 threading.Thread(target=other, daemon=True).start()
@@ -188,8 +208,7 @@ def freezer() -> Iterator[Path]:
         (group / "freezer.state").write_text("THAWED")
         for pid in (group / "cgroup.procs").read_text().split():
             kill_now(int(pid))
-        while (group / "cgroup.procs").read_text():
-            time.sleep(0.01)
+        until(lambda: not (group / "cgroup.procs").read_text())
         group.rmdir()
 
 
@@ -275,19 +294,17 @@ async def test_a_daemon_without_any_mark_is_known_by_its_cgroup(tmp_path: Path) 
         assert not is_running(daemon) and not cgroup.exists()
 
 
-async def test_a_cgroup_is_emptied_by_the_kernel(local: HostLink, tmp_path: Path) -> None:
+async def test_a_cgroup_is_emptied_by_the_kernel(local: HostLink, heirs: Heirs) -> None:
     """Without a keeper to which heirs come, nobody is as quick as processes that live for a millisecond."""
-    heirs = tmp_path / "heirs"
-    server = await up(local, RESPAWNER, str(heirs))
+    server = await up(local, RESPAWNER, heirs.path)
     cgroup = cgroup_of(server)
     if cgroup is None or not (cgroup / "cgroup.kill").exists():
         pytest.skip("no cgroup that can be killed here: Linux 5.14, version 2, and a right to it")
     kill_now(keeper_of(server.folder))
+    assert not heirs.are_gone()
     report = await local.kill(server.run, 0.1)
     assert report.left == ()
-    size = heirs.stat().st_size
-    await asyncio.sleep(0.1)  # a hundred generations
-    assert heirs.stat().st_size == size and not cgroup.exists()
+    assert heirs.are_gone() and not cgroup.exists()
 
 
 # During a launch, twice, and while the link drops

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.host.links import Ear, follow, python
-from tests.host.sshd import free_port
+from tests.ports import free_port
 from tui.host.api import RunWatch
 from tui.host.link import HostLink
 

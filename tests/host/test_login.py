@@ -1,6 +1,6 @@
 """Logins as users of `ssh` know them: keys with passphrases, agents, host keys added on request, ~/.ssh/config."""
 
-# ruff: noqa: ASYNC110, ASYNC221, ASYNC240  # small files and processes of the test, polled where nothing tells
+# ruff: noqa: ASYNC221, ASYNC240  # small files and processes of the test
 from __future__ import annotations
 
 import asyncio
@@ -17,6 +17,7 @@ import pytest
 from tests.host.links import HostOf, opened, ssh_host
 from tests.host.sshd import Sshd, make_key, require_sshd, start_sshd
 from tests.host.test_hostkeys import error_of, fingerprint, home
+from tests.waiting import eventually
 from tui.host import keyring
 from tui.host.answers import answer, open_asking
 from tui.host.api import HostError, HostErrorKind
@@ -342,9 +343,7 @@ async def test_connections_beyond_max_startups_are_tried_again(tmp_path: Path) -
     try:
         link = SshLink(ssh_host(server, tmp_path))
         opening = asyncio.ensure_future(link.open())
-        async with asyncio.timeout(20):
-            while "MaxStartups" not in log.read_text():
-                await asyncio.sleep(0.01)
+        await eventually(lambda: "MaxStartups" in log.read_text())
         for sock in crowd:
             sock.close()
         assert (await opening).boot_id

@@ -1,6 +1,6 @@
 """Nothing that happens to the link harms a server or loses a byte of its log."""
 
-# ruff: noqa: ASYNC110, ASYNC240  # small files and processes of the test, polled where nothing tells
+# ruff: noqa: ASYNC240  # small files of the test
 from __future__ import annotations
 
 import os
@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.host import links
-from tests.host.links import Ear, agent_pid, follow, kill_now, opened, python, ssh_host
+from tests.host.links import Ear, agent_pid, follow, opened, python, ssh_host
 from tests.host.sshd import Sshd, start_sshd
+from tests.processes import is_running, kill_now
+from tests.waiting import DEADLINE, eventually
 from tui.host import session
 from tui.host.api import HostError, HostErrorKind, LinkLost, LinkUp, RunEnded
 from tui.host.link import HostLink
@@ -111,7 +112,7 @@ async def test_requests_in_flight_fail_with_the_link(local: HostLink) -> None:
     run = await follow(local, python(code))
     await ear.log_until(run.run, b"up\n")
     killing = asyncio.create_task(local.kill(run.run, 60))
-    await asyncio.wait([killing], timeout=0.2)
+    await eventually((Path(run.log).parent / "stop.json").exists)
     kill_now(agent_pid(local))
     with pytest.raises(HostError) as found:
         await killing
@@ -152,16 +153,12 @@ async def test_sshd_comes_back_after_a_while(server: Sshd, tmp_path: Path) -> No
 
 
 async def test_the_agent_leaves_with_its_channel(server: Sshd, tmp_path: Path) -> None:
-    import asyncio
-
     async with opened(ssh_host(server, tmp_path / "state")) as link:
         await link.runs()
         below = [pid for pid in server.below() if pid not in server.sessions()]
         assert len(below) == 1
         server.kill_sessions()
-        async with asyncio.timeout(5):
-            while links.is_running(below[0]):
-                await asyncio.sleep(0.005)
+        await eventually(lambda: not is_running(below[0]))
 
 
 async def test_the_agent_leaves_when_nobody_speaks(tmp_path: Path) -> None:
@@ -176,7 +173,7 @@ async def test_the_agent_leaves_when_nobody_speaks(tmp_path: Path) -> None:
         pass
     channel.write(blob({"state_dir": str(tmp_path), "silence": 0.4}))
     assert b"hello" in await channel.read(65536)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE):
         assert await channel.read(65536) == b""
     await channel.close()
 
@@ -226,11 +223,9 @@ async def test_a_client_that_stood_still_goes_on_where_it_was(tmp_path: Path) ->
         agent = _agents_of(client.pid)
         assert len(agent) == 1
         client.send_signal(signal.SIGSTOP)
-        async with asyncio.timeout(20):
-            while links.is_running(agent[0]):
-                await asyncio.sleep(0.02)
+        await eventually(lambda: not is_running(agent[0]))
         client.send_signal(signal.SIGCONT)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(DEADLINE):
             assert await client.stdout.readline() == b"True\n"
         assert await client.wait() == 0
     finally:

@@ -1,6 +1,6 @@
 """Launches that cannot work: one clear message each, and nothing is started."""
 
-# ruff: noqa: ASYNC110, ASYNC240  # small files and processes of the test, polled where nothing tells
+# ruff: noqa: ASYNC240  # small files of the test
 from __future__ import annotations
 
 import asyncio
@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.host.links import Ear, HostOf, follow, opened, python, refusal
+from tests.waiting import eventually
 from tui.host.api import HostError, HostErrorKind, RunRecord
 from tui.host.link import HostLink
 
@@ -47,9 +48,11 @@ async def test_a_file_that_is_no_program(local: HostLink, tmp_path: Path) -> Non
     (tmp_path / "broken").chmod(0o755)
     error = await refusal(local, python("", argv=(str(tmp_path / "broken"),)))
     assert "cannot be started: No such file or directory" in error.message
-    async with asyncio.timeout(5):
-        while (await local.runs())[0].alive:
-            await asyncio.sleep(0.01)
+
+    async def ended() -> bool:
+        return not (await local.runs())[0].alive
+
+    await eventually(ended)
 
 
 async def test_setup_lines_that_fail(link: HostLink) -> None:

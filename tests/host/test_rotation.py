@@ -1,6 +1,5 @@
 """A log that is renamed, cut short, removed, not there yet, or on a full disk; and a machine that slept."""
 
-# small files of the test
 from __future__ import annotations
 
 import asyncio
@@ -13,20 +12,24 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.links import Ear, HostOf, agent_pid, follow, kill_now, opened, python
+from tests.host.links import Ear, HostOf, agent_pid, follow, opened, python
+from tests.processes import kill_now
+from tests.waiting import DEADLINE, eventually
 from tui.host import awake, session
 from tui.host.api import LinkEvent, LinkLost, LinkUp, LogBytes, RunRecord
 from tui.host.link import HostLink, _rest
 
-# writes a line to its stdout for each line of the file named by its argument, as that grows
+# writes a line to its stdout for each line of the file named by its first argument, as that grows, and then a byte to
+# the second
 ECHO = """
 import contextlib, os, sys, time
-order = open(sys.argv[1])
+order, done = open(sys.argv[1]), open(sys.argv[2], "wb", 0)
 while True:
     line = order.readline()
     if line:
         with contextlib.suppress(OSError):  # a full disk
             os.write(1, line.encode())
+        done.write(b".")
     time.sleep(0.005)
 """
 
@@ -62,12 +65,12 @@ class Rig:
     """A server that says what it is told, and what came of it."""
 
     def __init__(self, link: HostLink, folder: Path) -> None:
-        self.link, self.order, self.heard = link, folder / "order", Heard(link)
+        self.link, self.order, self.done, self.heard = link, folder / "order", folder / "done", Heard(link)
         self.order.touch()
         self.run: RunRecord
 
     async def start(self) -> Path:
-        self.run = await follow(self.link, python(ECHO, str(self.order)))
+        self.run = await follow(self.link, python(ECHO, str(self.order), str(self.done)))
         self.say("one")
         await self.heard.until(b"one\n")
         return Path(self.run.log)
@@ -118,9 +121,7 @@ async def test_a_log_truncated_during_an_outage_begins_anew(rig: Rig) -> None:
     os.kill(agent_pid(rig.link), signal.SIGSTOP)
     os.truncate(log, 0)
     rig.say("2")
-    async with asyncio.timeout(10):
-        while log.stat().st_size != 2:  # noqa: ASYNC110
-            await asyncio.sleep(0.005)
+    await eventually(lambda: log.stat().st_size == 2)
     await rig.reconnect()
     await rig.heard.until(b"one\n", b"2\n")
 
@@ -172,11 +173,7 @@ async def test_a_log_on_a_full_disk_goes_on_when_there_is_room(tiny: Path, tmp_p
             except OSError:
                 pass
         rig.say("x" * 8000)  # does not fit whole
-        size = -1
-        async with asyncio.timeout(10):
-            while size < 0 or log.stat().st_size > size:
-                size = log.stat().st_size
-                await asyncio.sleep(0.1)
+        await eventually(lambda: rig.done.stat().st_size == 2)
         filler.unlink()
         rig.say("three")
         await rig.heard.ear.until(lambda: rig.heard.files[-1].endswith(b"three\n"))
@@ -203,9 +200,15 @@ async def test_a_machine_that_slept_looks_at_once(local: HostLink, monkeypatch: 
 
 
 async def test_who_wakes_up_tries_again_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    real, rests = awake.wall, asyncio.Event()
+
+    def seen() -> float:
+        rests.set()
+        return real()
+
+    monkeypatch.setattr(awake, "wall", seen)
     resting = asyncio.create_task(_rest(3600.0))
-    await asyncio.sleep(0)
-    real = awake.wall
+    await rests.wait()
     monkeypatch.setattr(awake, "wall", lambda: real() + 3600)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE):
         await resting

@@ -1,6 +1,5 @@
 """Runs on the host: what is kept, what is known of each however it ended, and what a disk refuses. Real processes."""
 
-# ruff: noqa: ASYNC110  # small files of the test; what only asking tells
 from __future__ import annotations
 
 import asyncio
@@ -16,8 +15,10 @@ from typing import Any
 
 import pytest
 
-from tests.host.links import Ear, HostOf, follow, is_running, kill_now, opened, python, refusal
-from tests.host.sshd import free_port
+from tests.host.links import Ear, HostOf, follow, opened, python, refusal
+from tests.ports import free_port
+from tests.processes import is_running, kill_now
+from tests.waiting import eventually
 from tui.host.agent import disk, outcome, retention
 from tui.host.agent.runs import Runs
 from tui.host.api import HostError, RunRecord, RunWatch
@@ -72,9 +73,7 @@ async def test_a_keeper_whose_run_was_deleted_leaves_with_its_server(local: Host
     retention.remove(str(Path(run.log).parent))
     assert run.pid is not None and is_running(run.pid) and await local.runs() == []
     kill_now(run.pid)
-    async with asyncio.timeout(20):
-        while is_running(keeper):
-            await asyncio.sleep(0.01)
+    await eventually(lambda: not is_running(keeper))
 
 
 @pytest.mark.parametrize(
@@ -168,8 +167,11 @@ async def test_an_agent_that_dies_during_setup_ends_no_server(tmp_path: Path) ->
     os.mkfifo(gate)
     async with opened(host) as link:
         launch = asyncio.ensure_future(link.launch(python(SLEEP, setup=f"read line < {shlex.quote(str(gate))}")))
-        while not [record for record in await link.runs() if record.alive]:
-            await asyncio.sleep(0)
+
+        async def begun() -> bool:
+            return any(record.alive for record in await link.runs())
+
+        await eventually(begun)
         session = link._session
         assert session is not None and isinstance(session._channel, PipeChannel)
         kill_now(session._channel.pid)
@@ -350,8 +352,10 @@ async def test_a_launch_drops_what_is_too_old(local: HostLink, tmp_path: Path) -
         (folder / "run.json").write_text(json.dumps(asked))
         (folder / "server.log").write_bytes(b"old\n")
     last = await local.launch(python("pass"))
-    async with asyncio.timeout(20):
-        while len(await local.runs("p", "s")) > retention.KEEP:
-            await asyncio.sleep(0)
+
+    async def tidied() -> bool:
+        return len(await local.runs("p", "s")) <= retention.KEEP
+
+    await eventually(tidied)
     left = [record.run for record in await local.runs("p", "s")]
     assert left[:3] == [last.run, first.run, f"2000-{retention.KEEP + 2:02}"]

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.host.sshd import Sshd, free_port, sshd  # noqa: F401  a fixture
+from tests.host.sshd import Sshd, sshd  # noqa: F401  a fixture
+from tests.ports import free_port
 from tests.real_sglang import environment
 from tests.real_sglang.driver import PATIENCE, complete, end_all, get, hcs_tui, working_in
 from tui.sglang import http
