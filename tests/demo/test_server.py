@@ -70,7 +70,7 @@ def test_other_signals_while_serving(number: int, status: int) -> None:
 def test_sigterm_while_loading_ends_everything_at_once() -> None:
     with running("--scenario", "hang-nccl") as server:
         server.read_until("Init torch distributed begin")
-        assert set(server.children()) == {"sglang::schedul", "sglang::detoken"}
+        until(lambda: set(server.children()) == {"sglang::schedul", "sglang::detoken"})
         server.process.terminate()
         assert server.end() == -signal.SIGTERM
 
