@@ -12,7 +12,7 @@ import pytest
 
 from tests.view import sources
 from tui.fleet.api import HostState
-from tui.sglang.model import Exit, Phase, Pool, Progress, Stage
+from tui.sglang.model import Exit, Phase, Pool, Progress, Sample, Stage
 from tui.view.actions import footer_keys
 from tui.view.draw import board, caches, head, meter, timeline, units, wall
 from tui.view.draw.order import Listing, Order
@@ -135,6 +135,35 @@ def test_a_start_tells_its_progress(glances: list[Glance]) -> None:
     assert "50%  7 of 14 shards" in text(board.board([one], 118)) and "50%" in text(board.board([one], 58))
 
 
+@pytest.mark.parametrize("columns", range(20, 200, 3))
+def test_no_number_is_cut(glances: list[Glance], tmp_path: Path, columns: int) -> None:
+    """Columns and words that do not fit are left out, in a set order."""
+    huge = replace(
+        glances[0],
+        generate=1_234_567.0,
+        sample=replace(glances[0].sample or Sample(0), running=123_456, queued=9_999_999, accept_len=12.345),
+        state=replace(glances[0].state, ready_at=sources.NOW - 30 * 86400, warnings=("1.2 of 100 GB left on /root",)),
+    )
+    away = replace(glances[1], unreachable=True)
+    away = replace(away, state=replace(away.state, unreachable_since=sources.NOW - 75, unreachable_why="no route"))
+    stuck = replace(glances[2], stalled=True, stall_reason="no output and no memory growth for 8 min 20 s")
+    drawn = text(board.board([*glances, huge, away, stuck], columns))
+    assert not re.search(r"\d…|\d \.?…|…\d", drawn), drawn
+    for one in (*glances, huge, away, stuck):
+        for rows in (4, 8, 12):
+            table = text(caches.caches(one, None, columns, rows))
+            assert columns < 36 or not re.search(r"\d…|…\d", table), table
+
+
+def test_what_a_start_says_goes_in_a_set_order(glances: list[Glance]) -> None:
+    order = ("Mamba", "1m32s", "of 150.10 GB", "last time 2m41s", "KV ✔ 150.00 GB", "log silent for 1m00s")
+    for columns in range(34, 130):
+        row = text(board.board(glances[2:3], columns))
+        told = [words in row for words in order]
+        assert told == sorted(told, reverse=True), row
+    assert all(told)
+
+
 def test_a_reason_keeps_its_remedy(glances: list[Glance]) -> None:
     reason = "host memory: wants 150.10 GB, 48.2 GB free, and a great deal more to say → --hicache-size 98 or less"
     row = text(board.board([replace(glances[3], reason=reason)], 80))
@@ -172,7 +201,7 @@ def test_pinned_memory_grows_towards_what_was_asked(fleet: sources.FixedSource, 
 
 def test_the_timeline_stands_beside_the_last_one(glances: list[Glance]) -> None:
     drawn = text(timeline.timeline(glances[2], 60, 12))
-    assert "host cache" in drawn and "1m32s…" in drawn and "last 2m41s" in drawn and "deadline in 12m55s" in drawn
+    assert "host cache" in drawn and "1m32s ◐" in drawn and "last 2m41s" in drawn and "deadline in 12m55s" in drawn
     assert "~1m11s to go" in drawn
     bars = {row.split("  ")[0].strip(): row.count("━") for row in drawn.split("\n")}
     thin = {row.split("  ")[0].strip(): row.count("─") for row in drawn.split("\n")}
@@ -189,7 +218,7 @@ def test_a_stage_longer_than_last_time_has_a_notch_there(glances: list[Glance]) 
 def test_a_stalled_stage_is_marked_with_its_reason(glances: list[Glance]) -> None:
     stuck = replace(glances[2], stalled=True, stall_reason="no output for 5m")
     drawn = text(timeline.timeline(stuck, 60, 12))
-    assert "⚠ stalled: no output for 5m" in drawn and re.search(r"host cache .*1m32s⚠", drawn)
+    assert "⚠ stalled: no output for 5m" in drawn and re.search(r"host cache .*1m32s ⚠", drawn) and "to go" not in drawn
 
 
 def test_the_timeline_says_what_is_wrong_first(glances: list[Glance]) -> None:

@@ -12,8 +12,8 @@ from tui.report.restarts import upcoming
 from tui.sglang import verdict
 from tui.sglang.model import Phase, Stage
 from tui.view.draw import units
-from tui.view.draw.columns import Column, chosen, figures, total
-from tui.view.draw.row import Row, Span, cell, clip, fit, join, spread, width
+from tui.view.draw.columns import Column, chosen, figures, figures_that_fit, total
+from tui.view.draw.row import Row, Span, cell, clip, clip_words, fit, join, spread, width
 from tui.view.draw.starting import starting
 from tui.view.glance import GLYPHS, STAGE_NAMES, Glance
 
@@ -27,7 +27,7 @@ INKS: dict[Phase, str] = {
     Phase.LOST: "warn",
 }
 _WORD = 11  # columns of the state's word, as wide as "Mamba cache"
-_EDGE = 1  # columns that stay empty at the right of words; figures end with their column
+_EDGE = 1  # columns that stay empty at the right
 _GIVES_WAY = 50  # columns kept no longer than this make room for a warning
 _WARNING_MIN = 14  # columns of a warning that say something
 _WHY_MIN = 5  # columns of a failure's reason that are worth showing before its remedy
@@ -61,8 +61,8 @@ def board(
 ) -> list[Row]:
     """Rows of at most ``columns``, one per server in the given order; the ``selected`` one is marked. ``window``: only
     these rows, under the same columns. ``known``: rows of earlier drawings, used and added to."""
-    names = min(max((len(g.name) for g in glances), default=4), max(6, columns // 5))
-    room = columns - (2 + 2 + names + 2 + _WORD + 1)
+    names = min(max((cell_len(g.name) for g in glances), default=4), max(6, columns // 5))
+    room = columns - (2 + 2 + names + 2 + _WORD + 1) - _EDGE
     shown = chosen(glances, room, by_host)
     return [
         _heading(entry, [g for g in glances if (g.state.info.host or "") == entry], columns)
@@ -109,7 +109,7 @@ def _row(glance: Glance, columns: int, names: int, shown: Sequence[Column], sele
         *_word(glance, ink),
         Span(" "),
     ]
-    room = columns - width(head) - (0 if glance.phase is Phase.READY else _EDGE)
+    room = columns - width(head) - _EDGE
     row = [*head, *_body(glance, room, shown)]
     mark = " choice" if selected else ""
     row = fit(row, columns)
@@ -134,18 +134,20 @@ def word(glance: Glance) -> str:
 
 def _body(glance: Glance, room: int, shown: Sequence[Column]) -> Row:
     """What a server has to say beside its name and state: marks first, then what its phase calls for."""
-    marks = _marks(glance)
+    marks = _marks(glance, room)
     match glance.phase:
         case Phase.READY:
             if marks:
-                return fit(join([marks, figures(glance, shown)]), room)
+                return join([marks, figures_that_fit(glance, shown, room - width(marks) - 2)])
             return _warned(glance, shown, room)
         case Phase.STARTING:
-            return join([marks, starting(glance, room - width(marks))])
+            return join([marks, starting(glance, room - width(marks) - (2 if marks else 0))])
         case Phase.FAILED:
             return join([marks, _reason(glance, room - width(marks) - (2 if marks else 0))])
         case _:
-            return join([marks, [Span(_quiet(glance), "muted")]])
+            left = room - width(marks) - (2 if marks else 0)
+            quiet = clip_words(_quiet(glance), left) if left >= _WHY_MIN else ""
+            return join([marks, [Span(quiet, "muted")] if quiet else []])
 
 
 def _reason(glance: Glance, room: int) -> Row:
@@ -153,12 +155,12 @@ def _reason(glance: Glance, room: int) -> Row:
     what, arrow, remedy = (glance.reason or "no reason found in its log").rpartition(" → ")
     what = what or remedy
     if not arrow:
-        return [Span(clip(what, room))]
+        return [Span(clip_words(what, room))]
     tail = f" → {remedy}"
     left = room - cell_len(tail)
     if left >= _WHY_MIN:
-        return [Span(clip(what, left)), Span(tail, "accent")]
-    return [Span(clip(tail.strip(), room), "accent")]
+        return [Span(clip_words(what, left)), Span(tail, "accent")]
+    return [Span(clip_words(tail.strip(), room), "accent")]
 
 
 def _warned(glance: Glance, shown: Sequence[Column], room: int) -> Row:
@@ -173,7 +175,7 @@ def _warned(glance: Glance, shown: Sequence[Column], room: int) -> Row:
     left = room - total(kept) - 2 - len(more)
     if left < min(_WARNING_MIN, cell_len(words)):
         return figures(glance, shown)
-    return join([figures(glance, kept), [Span(clip(words, left) + more, "warn")]])
+    return join([figures(glance, kept), [Span(clip_words(words, left) + more, "warn")]])
 
 
 def brief(warning: str) -> str:
@@ -181,7 +183,8 @@ def brief(warning: str) -> str:
     return re.split(r"[,:;] ", warning, maxsplit=1)[0]
 
 
-def _marks(glance: Glance) -> Row:
+def _marks(glance: Glance, room: int) -> Row:
+    """What stands beside the phase; where that is too long its last words are left out."""
     out: list[Row] = []
     state = glance.state
     if next_one := upcoming(state, glance.now):
@@ -194,14 +197,17 @@ def _marks(glance: Glance) -> Row:
         out.append([Span(f"⚠ unreachable {age}{why}".replace(" :", ":"), "warn")])
     if glance.stalled:
         out.append([Span(f"⚠ stalled: {glance.stall_reason}" if glance.stall_reason else "⚠ stalled", "warn")])
-    return join(out)
+    row = join(out)
+    if not out or width(row) <= room:
+        return row
+    return [Span(clip_words("  ".join(span.text for part in out for span in part), room), out[0][0].ink)]
 
 
 def _quiet(glance: Glance) -> str:
     """A server that does not run, in a few words."""
     state = glance.state
     if taken := verdict.port_taken(state):
-        return f"not launched: {taken}"
+        return taken
     if state.notes:
         return state.notes[-1]
     match glance.phase:

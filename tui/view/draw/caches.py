@@ -9,7 +9,7 @@ from tui.sglang import memory, verdict
 from tui.sglang.limits import running_limit
 from tui.sglang.model import FailureKind, Phase, Pool
 from tui.view.draw import hostmemory, meter, units
-from tui.view.draw.row import Row, Span, cell, fit, flow
+from tui.view.draw.row import Row, Span, cell, fit, flow, longest, plain
 from tui.view.draw.starting import kind_ink
 from tui.view.glance import Glance, pinning
 
@@ -27,21 +27,32 @@ def caches(glance: Glance, host: HostState | None, columns: int, rows: int) -> l
 
     Where all does not fit: a row per kind instead of one per pool, and host memory in words instead of bars.
     """
-    limits = flow(_limits(glance), columns, indent=2)
     for table, told in (
         (_pools(glance, columns), hostmemory.bars(glance, host, columns)),
         (_pools(glance, columns), hostmemory.words(glance, host, columns)),
         (_kinds(glance, columns), hostmemory.words(glance, host, columns)),
     ):
+        limits = flow([*_limits(glance, columns), *_layouts(glance, table)], columns, indent=2)
         if len(table) + len(told) + len(limits) <= rows:
             return [*table, *told, *limits]
     table = _kinds(glance, columns)[1:] or table  # without its heading
     return [*table, *told, *limits][:rows]
 
 
+def _layouts(glance: Glance, table: list[Row]) -> list[Row]:
+    """The layouts of pools that have no room for them in the ``table``."""
+    told = {pool.kind: pool.layout for pool in glance.state.log.pools if pool.layout}
+    shown = plain(table)
+    if not told or all(layout in shown for layout in told.values()):
+        return []
+    words = [f"{kind} {layout}" for kind, layout in told.items()]
+    same = len(set(told.values())) == 1
+    return [[Span("layout ", "muted"), Span(next(iter(told.values())) if same else ", ".join(words))]]
+
+
 def _no_pools(glance: Glance) -> list[Row]:
-    starts = glance.phase is Phase.STARTING
-    return [[Span("no cache allocated yet" if starts else "its log tells of no cache", "muted")]]
+    yet = glance.phase in (Phase.STARTING, Phase.ABSENT)
+    return [[Span("no cache allocated yet" if yet else "its log tells of no cache", "muted")]]
 
 
 # a row per pool
@@ -188,10 +199,9 @@ def _size(pool: Pool, room: int) -> str:
     """A pool's size per rank, by its parts where there is room."""
     ranks = f" ×{pool.ranks}" if pool.ranks > 1 else ""
     parts = " + ".join(f"{v:.2f}" for v in pool.parts.values())
-    by_parts = f"{parts} {pool.unit}{ranks}"
-    if len(pool.parts) > 1 and len(by_parts) <= room:
-        return by_parts
-    return f"{units.gigabytes(pool.gb, pool.unit)}{ranks}"
+    by_parts = [f"{parts} {pool.unit}{ranks}"] if len(pool.parts) > 1 else []
+    whole, rounded = units.gigabytes(pool.gb, pool.unit), f"{pool.gb:.0f} {pool.unit}"
+    return longest((*by_parts, f"{whole}{ranks}", f"{rounded}{ranks}", f"{pool.gb:.0f}{ranks}", whole, rounded), room)
 
 
 def _count(pool: Pool, room: int) -> str:
@@ -224,20 +234,20 @@ def _kinds(glance: Glance, columns: int) -> list[Row]:
         row = [cell(kind, _KIND, f"{kind_ink(kind)} bold")]
         for of, size in zip((device, host), widths, strict=True):
             row.append(cell(" + ".join(_size(p, size - 1) for p in of) or "—", size))
-        out.append(fit([*row, cell(_numbers(device, host), rest)] if rest >= 14 else row, columns))
+        out.append(fit([*row, cell(_numbers(device, host, rest), rest)] if rest >= 14 else row, columns))
     return out
 
 
-def _numbers(device: list[Pool], host: list[Pool]) -> str:
+def _numbers(device: list[Pool], host: list[Pool], room: int) -> str:
     """Tokens or slots on the device, then on the host."""
     told = []
     for pools in (device, host):
-        number = next((n for p in pools if (n := p.tokens if p.tokens is not None else p.slots) is not None), None)
-        told.append(None if number is None else units.count(number))
-    return " / ".join(t for t in told if t is not None)
+        told += [n for p in pools if (n := p.tokens if p.tokens is not None else p.slots) is not None][:1]
+    return longest((" / ".join(map(units.count, told)), " / ".join(map(units.short, told))), room)
 
 
-def _limits(glance: Glance) -> list[Row]:
+def _limits(glance: Glance, columns: int) -> list[Row]:
+    """What bounds the requests and tokens, and the first of them why, where there is room."""
     facts = verdict.model_facts(glance.state)
     why = running_limit(glance.state)
     told = (
@@ -246,7 +256,7 @@ def _limits(glance: Glance) -> list[Row]:
         ("context", facts.context_len, ""),
     )
     return [
-        [Span(f"{name} ", "muted"), Span(units.count(n), "text bold"), Span(more, "muted")]
+        [Span(f"{name} ", "muted"), Span(number, "text bold"), Span(longest((more,), room - len(number)), "muted")]
         for name, n, more in told
-        if n is not None
+        if n is not None and (number := units.count(n)) and (room := columns - len(name) - 1)
     ]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tui.sglang.model import Phase, Sample
 from tui.view.draw import meter, units
-from tui.view.draw.row import Row, Span, cell, join
+from tui.view.draw.row import Row, Span, cell, join, longest, width
 from tui.view.glance import Glance, log_age
 
-_SPARK_MIN, _SPARK_MAX = 8, 40
+_SPARK_MIN, _SPARK_MAX = 7, 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,8 @@ class Column:
 def chosen(glances: Sequence[Glance], room: int, by_host: bool) -> list[Column]:
     """The columns that some ready server can fill and that fit, the least important dropped first."""
     ready = [g for g in glances if g.phase is Phase.READY]
-    wanted = [c for c in _COLUMNS if any(c.has(g) for g in ready) and not (by_host and c.key == "host")]
+    told = [c for c in _COLUMNS if any(c.has(g) for g in ready) and not (by_host and c.key == "host")]
+    wanted = [_widened(c, ready) for c in told]
     while wanted and total(wanted) > room:
         least = min(wanted, key=lambda c: c.keep)
         wanted.remove(least)
@@ -35,14 +36,26 @@ def chosen(glances: Sequence[Glance], room: int, by_host: bool) -> list[Column]:
             wanted.append(_SMALLER[least.key])
             wanted.sort(key=lambda c: _ORDER.index(c.key))
     spare = room - total(wanted)
-    return [
-        Column(c.key, min(_SPARK_MAX, c.width + spare), c.keep, c.draw, c.has) if c.key.startswith("spark") else c
-        for c in wanted
-    ]
+    return [replace(c, width=min(_SPARK_MAX, c.width + spare)) if c.key.startswith("spark") else c for c in wanted]
+
+
+def _widened(column: Column, ready: Sequence[Glance]) -> Column:
+    """A column of counts with room for four digits, where some server has as many."""
+    of = _COUNTS.get(column.key)
+    many = of and any(g.sample and (of(g.sample) or 0) > 999 for g in ready)
+    return replace(column, width=column.width + 1) if many else column
 
 
 def figures(glance: Glance, shown: Sequence[Column]) -> Row:
     return join([[cell("", c.width)] if (part := c.draw(glance, c.width)) is None else part for c in shown])
+
+
+def figures_that_fit(glance: Glance, shown: Sequence[Column], room: int) -> Row:
+    """The first of the ``shown`` figures, as many as ``room`` holds whole; those that are not told are left out."""
+    parts = [part for c in shown if (part := c.draw(glance, c.width)) is not None]
+    while parts and width(join(parts)) > room:
+        parts.pop()
+    return join(parts)
 
 
 def total(columns: Sequence[Column]) -> int:
@@ -80,7 +93,7 @@ def _number(label: str, of: Callable[[Sample], int | None]) -> Callable[[Glance,
         digits = columns - len(label) - 1
         return [
             Span(f"{label} ", "muted"),
-            cell(units.short(value) if value > 9999 else str(value), digits, _ink(glance), right=True),
+            cell(longest((str(value), units.short(value)), digits), digits, _ink(glance), right=True),
         ]
 
     return draw
@@ -102,18 +115,27 @@ def _usage(
 
 def _accept(glance: Glance, columns: int) -> Row | None:
     value = glance.sample.accept_len if glance.sample else None
-    return None if value is None else [Span("acc ", "muted"), cell(f"{value:.2f}", columns - 4, right=True)]
+    return (
+        None
+        if value is None
+        else [
+            Span("acc ", "muted"),
+            cell(longest((f"{value:.2f}", f"{value:.1f}", f"{value:.0f}"), columns - 4), columns - 4, right=True),
+        ]
+    )
 
 
 def _uptime(glance: Glance, columns: int) -> Row | None:
     up = glance.uptime
-    return None if up is None else [Span("up ", "muted"), cell(units.span(up), columns - 3)]
+    if up is None:
+        return None
+    return [Span("up ", "muted"), cell(units.brief(up), columns - 3)]
 
 
 def _age(glance: Glance, columns: int) -> Row | None:
     """How long ago the log grew."""
     age = log_age(glance)
-    return None if age is None else [Span("log ", "muted"), cell(units.span(age), columns - 4, "muted")]
+    return None if age is None else [Span("log ", "muted"), cell(units.brief(age), columns - 4, "muted")]
 
 
 def _host(glance: Glance, columns: int) -> Row | None:
@@ -122,28 +144,28 @@ def _host(glance: Glance, columns: int) -> Row | None:
 
 
 def _pools(glance: Glance, columns: int) -> Row | None:
-    return (
-        [Span("pinned ", "muted"), cell(units.gigabytes(glance.host_gb), columns - 8, right=True), Span(" ")]
-        if glance.host_gb
-        else None
-    )
+    gb, room = glance.host_gb, columns - 7
+    if not gb:
+        return None
+    return [Span("pinned ", "muted"), cell(longest(units.sizes(gb), room), room, right=True)]
 
 
 def _of(field: str) -> Callable[[Glance], bool]:
     return lambda glance: glance.sample is not None and getattr(glance.sample, field) is not None
 
 
+_COUNTS: dict[str, Callable[[Sample], int | None]] = {"run": lambda s: s.running, "queue": lambda s: s.queued}
 _COLUMNS = (
     Column("rate", 12, 99, _rate, lambda g: True),
-    Column("spark", 20, 38, _spark, lambda g: bool(g.state.log.series)),
+    Column("spark", 20, 30, _spark, lambda g: bool(g.state.log.series)),
     Column("run", 7, 90, _number("run", lambda s: s.running), _of("running")),
     Column("queue", 9, 85, _number("queue", lambda s: s.queued), _of("queued")),
     Column("kv", 13, 60, _usage("KV", "kv", lambda s: s.kv, 5), _of("kv")),
     Column("mamba", 16, 58, _usage("Mamba", "mamba", lambda s: s.mamba, 5), _of("mamba")),
     Column("accept", 8, 50, _accept, _of("accept_len")),
-    Column("uptime", 9, 45, _uptime, lambda g: g.uptime is not None),
-    Column("age", 10, 30, _age, lambda g: log_age(g) is not None),
-    Column("pools", 17, 40, _pools, lambda g: g.host_gb > 0),
+    Column("uptime", 8, 45, _uptime, lambda g: g.uptime is not None),
+    Column("age", 9, 36, _age, lambda g: log_age(g) is not None),
+    Column("pools", 16, 40, _pools, lambda g: g.host_gb > 0),
     Column("host", 20, 35, _host, lambda g: g.state.info.host is not None),
 )
 _SMALLER = {

@@ -37,10 +37,15 @@ def host_memory(glance: Glance, host: HostState | None) -> HostMemory:
     return HostMemory(
         planned=verdict.planned_host_gb(glance.state),
         asked=glance.host_gb,
-        held=memory.pinned / BYTES_PER_GB if memory and glance.state.alive is not False else None,
+        held=memory.pinned / BYTES_PER_GB if memory and _lives(glance) else None,
         available=None if free is None else free / BYTES_PER_GB,
         total=None if total is None else total / BYTES_PER_GB,
     )
+
+
+def _lives(glance: Glance) -> bool:
+    """Whether there may be processes that hold what was last read."""
+    return glance.state.alive is not False and glance.phase not in (Phase.LOST, Phase.STOPPED)
 
 
 def verdict_of(glance: Glance, memory: HostMemory) -> Row:
@@ -75,12 +80,16 @@ def bars(glance: Glance, host: HostState | None, columns: int) -> list[Row]:
             continue
         blocks = min(length, max(1 if gb >= 0.05 else 0, round(gb / memory.total * length)))
         bar = [Span(mark * blocks, ink), Span("·" * (length - blocks), "line")]
-        row: Row = [cell(name, _NAME, "muted"), *bar, cell(f"{gb:.1f} GB", _NUMBER + 1, "text bold", right=True)]
+        row: Row = [cell(name, _NAME, "muted"), *bar, cell(_size(gb), _NUMBER + 1, "text bold", right=True)]
         fits = width(row) + 2 + width(more) <= columns
         out.append([*row, Span("  "), *more] if more and fits else row)
         if more and not fits:
             out.append([cell("", _NAME), *more])
     return [_title(glance, host, memory, columns), *out] if out else []
+
+
+def _size(gb: float) -> str:
+    return f"{gb:.1f} GB" if gb < 9_999.95 else f"{gb / 1e3:.1f} TB"
 
 
 def _other(glance: Glance, memory: HostMemory) -> Row:
@@ -90,7 +99,7 @@ def _other(glance: Glance, memory: HostMemory) -> Row:
         return []
     if not memory.asked or memory.planned is None or abs(memory.asked - memory.planned) < 0.01 * memory.planned:
         return []
-    return [Span(f"its log: {memory.asked:.1f}", "warn")]
+    return [Span(f"its log: {_size(memory.asked)}", "warn")]
 
 
 def _title(glance: Glance, host: HostState | None, memory: HostMemory, columns: int) -> Row:

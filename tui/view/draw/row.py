@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ class Span(NamedTuple):
 
 
 Row = list[Span]
+_LAST_NUMBER = re.compile(r"\s[\d.]+$")  # whose unit was cut off
 
 
 def width(row: Iterable[Span]) -> int:
@@ -31,6 +33,24 @@ def clip(text: str, columns: int) -> str:
     if cell_len(text) <= columns:
         return text
     return set_cell_size(text, columns - 1).rstrip() + "…"
+
+
+def clip_words(text: str, columns: int) -> str:
+    """``text`` in at most ``columns``, cut behind a word where that leaves half of the room: no number or path is shown
+    in part."""
+    cut = clip(text, columns)
+    if cut == text or not cut:
+        return cut
+    kept = cut[:-1]
+    if text[len(kept) : len(kept) + 1].strip():  # in the middle of a word
+        head = kept.rpartition(" ")[0].rstrip()
+        kept = head if cell_len(head) * 2 >= columns else kept
+    return _LAST_NUMBER.sub("", kept).rstrip(" ,;:") + "…"
+
+
+def longest(texts: Iterable[str], columns: int) -> str:
+    """The first of ``texts``, from the longest on, that fits; nothing where none does: no number is cut."""
+    return next((text for text in texts if cell_len(text) <= columns), "")
 
 
 def cell(text: str, columns: int, ink: str = "text", *, right: bool = False) -> Span:

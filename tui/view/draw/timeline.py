@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tui.report.restarts import restart_remarks
+from tui.sglang import verdict
 from tui.sglang.model import Exit, Phase, Stage
 from tui.view.draw import units
-from tui.view.draw.row import Row, Span, cell, clip, fit, flow, width, wrap
-from tui.view.glance import STAGE_NAMES, Glance, stage_age
+from tui.view.draw.row import Row, Span, cell, clip_words, fit, flow, width, wrap
+from tui.view.glance import STAGE_NAMES, Glance, log_age, stage_age
 
 _NAME = 11
 _TIME = 6
@@ -29,7 +30,7 @@ def timeline(glance: Glance, columns: int, rows: int) -> list[Row]:
 
 def _nothing(glance: Glance) -> str:
     if glance.phase is Phase.ABSENT:
-        return "not launched"
+        return verdict.port_taken(glance.state) or "not launched"
     return "no output yet" if glance.state.run else "nothing known of its start"
 
 
@@ -40,7 +41,7 @@ def _bars(glance: Glance, columns: int) -> list[Row]:
     took = [s.seconds if s.seconds is not None else _lasting(glance, s is spans[-1]) for s in spans]
     longest = max([*(t for t in took if t), *last.values(), 0.1])
     with_last = bool(last) and columns >= 40
-    room = columns - _NAME - 2 - _TIME - 2 - (_TIME + 7 if with_last else 0)
+    room = columns - _NAME - 2 - _TIME - 3 - (_TIME + 7 if with_last else 0)
     out: list[Row] = []
     for span, seconds in zip(spans, took, strict=True):
         going = span.seconds is None and span is spans[-1] and glance.phase is Phase.STARTING
@@ -50,11 +51,11 @@ def _bars(glance: Glance, columns: int) -> list[Row]:
         row: Row = [cell(STAGE_NAMES[span.stage], _NAME, f"{ink} bold" if going else "text"), Span("  ")]
         row += _stretch(seconds or 0.0, before, longest, room, ink)
         text = "?" if seconds is None else units.span(seconds)
-        row += [Span(" "), cell(text, _TIME, right=True), Span("⚠" if stuck else "…" if going else " ", ink)]
+        row += [Span(" "), cell(text, _TIME, right=True), Span(" ⚠" if stuck else " ◐" if going else "  ", ink)]
         out.append(fit([*row, *_before(before, with_last)], columns))
     for stage, before in _to_come(glance):
         row = [cell(STAGE_NAMES[stage], _NAME, "muted"), Span("  "), *_stretch(0.0, before, longest, room, "done")]
-        out.append(fit([*row, cell("", _TIME + 2), *_before(before, with_last)], columns))
+        out.append(fit([*row, cell("", _TIME + 3), *_before(before, with_last)], columns))
     return out
 
 
@@ -79,12 +80,13 @@ def _to_come(glance: Glance) -> list[tuple[Stage, float]]:
 
 
 def _left(glance: Glance) -> float | None:
-    """Seconds until ready, if the rest takes as long as the last time; ``None`` where that is not known."""
+    """Seconds until ready, if the rest takes as long as the last time; ``None`` where that is not known, as in a stage
+    that lasts longer than it did then."""
     last = dict(glance.state.previous_stages)
-    if glance.phase is not Phase.STARTING or glance.stage is None or glance.stage.value not in last:
+    if glance.phase is not Phase.STARTING or glance.stalled or glance.stage is None or glance.stage.value not in last:
         return None
     here = last[glance.stage.value] - (stage_age(glance) or 0.0)
-    return max(0.0, here) + sum(seconds for _, seconds in _to_come(glance))
+    return None if here < 0 else here + sum(seconds for _, seconds in _to_come(glance))
 
 
 def _lasting(glance: Glance, newest: bool) -> float | None:
@@ -139,13 +141,26 @@ def _total(glance: Glance, columns: int) -> Row:
     left = _left(glance)
     if left is not None:
         parts.append([Span(f"~{units.span(left)} to go", "muted")])
+    elif glance.phase is Phase.READY:
+        parts += _serving(glance)
     elif state.previous_stages:
-        parts.append([Span(f"last run {units.span(sum(s for _, s in state.previous_stages))}", "muted")])
+        parts.append([Span(f"last run {units.span(_last(glance) or 0.0)}", "muted")])
     if glance.phase is Phase.STARTING and state.run:
         due = state.run.started + state.info.ready_timeout - glance.now
         words = f"deadline in {units.span(due)}" if due > 0 else "deadline passed"
         parts.append([Span(words, "muted" if due > 0 else "warn")])
     return flow(parts, columns, gap="   ")[0]
+
+
+def _serving(glance: Glance) -> list[Row]:
+    """Since when a server has been ready, and how old the newest line of its log is."""
+    told = (("ready for {}", glance.uptime), ("log {} ago", log_age(glance)), ("last run {}", _last(glance)))
+    return [[Span(words.format(units.span(age)), "muted")] for words, age in told if age is not None]
+
+
+def _last(glance: Glance) -> float | None:
+    """Seconds that the last start-up took."""
+    return sum(s for _, s in glance.state.previous_stages) if glance.state.previous_stages else None
 
 
 def _troubles(glance: Glance, columns: int, rows: int) -> list[Row]:
@@ -205,7 +220,7 @@ def _cut(drawn: list[Row], rows: int, columns: int) -> list[Row]:
         return drawn[: max(0, rows)]
     *head, last = drawn[:rows]
     mark, text = last
-    return [*head, [mark, text._replace(text=clip(f"{text.text} …", columns - width([mark])))]]
+    return [*head, [mark, text._replace(text=clip_words(f"{text.text} …", columns - width([mark])))]]
 
 
 def _ending(end: Exit) -> str:

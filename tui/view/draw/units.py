@@ -42,9 +42,22 @@ def span(seconds: float) -> str:
     return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
+def brief(seconds: float) -> str:
+    """A duration in at most five characters: 4.2s, 38s, 9m59s, 59m, 1h02, 3d04h, 30d."""
+    told = span(seconds)
+    if len(told) <= 5:
+        return told
+    return f"{seconds / 60:.0f}m" if seconds < 3600 else f"{seconds / 86400:.0f}d"
+
+
 def gigabytes(value: float, unit: str = "GB") -> str:
     """A size with two decimals below 1000, none above."""
     return f"{value:.2f} {unit}" if value < 999.995 else f"{value:,.0f} {unit}".replace(",", NARROW_SPACE)
+
+
+def sizes(gb: float) -> tuple[str, ...]:
+    """A size in decimal GB, from the most exact way of writing it to the shortest."""
+    return gigabytes(gb), f"{gb:.0f} GB", f"{gb / 1e3:.0f} TB", f"{gb / 1e3:.0f}T"
 
 
 def percent(ratio: float) -> str:
