@@ -17,7 +17,7 @@ import pytest
 from tests.host.links import HostOf, opened, ssh_host
 from tests.host.sshd import Sshd, make_key, require_sshd, start_sshd
 from tests.host.test_hostkeys import error_of, fingerprint, home
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 from tui.host import keyring
 from tui.host.answers import answer, open_asking
 from tui.host.api import HostError, HostErrorKind
@@ -327,12 +327,18 @@ async def test_a_password_or_a_second_factor(tmp_path: Path, method: str) -> Non
 
 def held(server: Sshd) -> socket.socket:
     """A connection that sshd has let in, and that says nothing."""
-    for _ in range(500):
+    let_in: list[socket.socket] = []
+
+    def knock() -> bool:
         sock = socket.create_connection(("127.0.0.1", server.port))
         if sock.recv(4) == b"SSH-":
-            return sock
-        sock.close()  # those who looked whether sshd is up have not left yet
-    raise AssertionError("sshd lets nobody in")
+            let_in.append(sock)
+        else:
+            sock.close()  # those who looked whether sshd is up have not left yet
+        return bool(let_in)
+
+    until(knock)
+    return let_in[0]
 
 
 async def test_connections_beyond_max_startups_are_tried_again(tmp_path: Path) -> None:

@@ -28,6 +28,11 @@ class Asker:
         self._turn = asyncio.Lock()
         self._answered: dict[Question, bool] = {}
 
+    @property
+    def asking(self) -> bool:
+        """Whether a question stands on the terminal."""
+        return self._turn.locked()
+
     async def __call__(self, error: HostError) -> bool:
         question = error.question
         if question is None or not (sys.stdin and sys.stdin.isatty() and sys.stderr and sys.stderr.isatty()):

@@ -14,6 +14,7 @@ from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import json_option, narrate, print_json, print_text
 from tui.cli.terminal import has_terminal
+from tui.cli.waiting import settle
 from tui.fleet.api import Discover
 from tui.fleet.fleet import Fleet
 from tui.fleet.found import as_commands, host_called
@@ -30,7 +31,7 @@ async def discover(hosts: Sequence[Host], as_json: bool, file: Path | None) -> E
     fleet = Fleet(profile, (), hosts=hosts, read_only=True)
     fleet.start()
     try:
-        await fleet.settled()
+        await settle(fleet)
         await ask_for_hosts(fleet)
         outcomes = await asyncio.gather(*(fleet.act(Discover(host.name)) for host in hosts))
         await fleet.until(lambda: all(s.known for s in fleet.supervisors.values()), _KNOWN_SECONDS)

@@ -7,13 +7,13 @@ import socket
 
 import click
 
-from tui.cli.asking import ask_for_hosts
 from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, open_profile, print_text, profile_argument
+from tui.cli.session import open_fleet
 from tui.fleet.api import Forward, HostState
 from tui.fleet.fleet import Fleet
-from tui.fleet.forwarding import WARNING
+from tui.fleet.forwarding import WARNING, nothing_there
 from tui.host.api import HostErrorKind
 from tui.profile.model import Profile, Server
 
@@ -22,30 +22,32 @@ _CODES = {HostErrorKind.REFUSED.value: Exit.FAILED, HostErrorKind.CONFIG.value: 
 
 
 async def forward(profile: Profile, server: Server, local: int) -> Exit:
-    fleet = Fleet(profile, [server], read_only=True)
-    fleet.start()
-    try:
-        await fleet.settled()
-        await ask_for_hosts(fleet)
+    async with open_fleet(profile, [server], _quiet, read_only=True) as fleet:
         outcome = await fleet.act(Forward(server.name, local))
         if not outcome.ok:
             fail(outcome.message, _CODES.get(str(outcome.details.get("error")), Exit.UNREACHABLE))
         print_text(str(outcome.details["url"]))
         narrate(f"leads to {server.name} on {server.host.name} until Ctrl+C; {WARNING}")
-        return await _tell(fleet)
-    finally:
-        await fleet.close()
+        return await _tell(fleet, server.name)
 
 
-async def _tell(fleet: Fleet) -> Exit:
-    """Say when the connection is lost, and when the port is there again; for ever."""
-    told = ""
+def _quiet(host: str, event: str, text: str, **details: object) -> None:
+    """What there is to say of the host is said of its port."""
+
+
+async def _tell(fleet: Fleet, server: str) -> Exit:
+    """Say when the connection is lost, and when the port is there again; when nothing answers behind it, and when
+    something does; for ever."""
+    told, behind = "open", ""
     while True:
         [host] = fleet.hosts()
         now = _word(host)
-        if now != told and (told or now != "open"):
+        if now != told:
             narrate(f"{host.name}: {'the port is open again' if now == 'open' else now}")
-        told = now
+        there = behind if now != "open" else nothing_there(fleet.supervisors[server].state)
+        if there != behind:
+            narrate(f"{server}: {there or 'is ready'}")
+        told, behind = now, there
         await asyncio.sleep(_LOOK_SECONDS)
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, print_text
-from tui.cli.session import Narrator, host_exit, open_fleet
+from tui.cli.session import Narrator, host_exit, left_out, open_fleet
+from tui.cli.waiting import answer_within
 from tui.fleet.api import Launch, Outcome
 from tui.fleet.fleet import Fleet
 from tui.fleet.outcome import decided, settled
@@ -102,7 +103,7 @@ def summarise(fleet: Fleet, as_json: bool) -> None:
 async def headless_demo(profile: Profile, seconds: float) -> Exit:
     """Launch the demo's servers and wait until they are settled, at most ``seconds``: ``OK`` whatever their phases."""
     narrator = Narrator(as_json=False)
-    async with open_fleet(profile, profile.servers, narrator) as fleet:
+    async with open_fleet(profile, profile.servers, narrator.say) as fleet:
         fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))
         await asyncio.gather(*(fleet.act(Launch(name)) for name in fleet.supervisors))
         await fleet.until(lambda: settled(fleet.states(), time.time()), seconds)
@@ -112,12 +113,13 @@ async def headless_demo(profile: Profile, seconds: float) -> Exit:
 
 async def up(profile: Profile, servers: Sequence[Server], timeout: float | None, as_json: bool, stay: bool) -> Exit:
     narrator = Narrator(as_json)
-    async with open_fleet(profile, servers, narrator, restarts=stay) as fleet:
+    patience = answer_within(timeout)
+    async with open_fleet(profile, servers, narrator.say, restarts=stay, patience=patience) as fleet:
         _tell_restarts(fleet, narrator)
         reachable = [n for n in fleet.supervisors if not fleet.host_of(n).error]
         started = await asyncio.gather(*(fleet.act(Launch(name)) for name in reachable))
         outcomes = dict(zip(reachable, started, strict=True))
-        code = await launch_and_wait(fleet, outcomes, narrator, timeout)
+        code = Exit.worst([await launch_and_wait(fleet, outcomes, narrator, timeout), left_out(fleet, reachable)])
         summarise(fleet, as_json)
         if stay:
             fleet.listeners.append(lambda supervisor, _before, _event: narrator.follow(supervisor.state))

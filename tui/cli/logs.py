@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 import click
 
 from tui.cli.asking import Asker
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, open_profile, profile_argument
+from tui.cli.waiting import AGAIN_SECONDS, heard
+from tui.fleet.api import PATIENCE
 from tui.host.answers import open_asking
-from tui.host.api import HostError, Link, LinkEvent, LinkLost, LogBytes, RunEnded, RunRecord
+from tui.host.api import HostError, Link, LinkEvent, LinkLost, LinkUp, LogBytes, RunEnded, RunRecord
 from tui.host.connect import open_link
 from tui.profile.model import Profile, Server
 from tui.sglang.mask import mask
@@ -24,9 +26,10 @@ _BYTES_A_LINE = 1024  # a guess: when fewer lines than wanted come, we begin fur
 
 async def logs(profile: Profile, server: Server, follow: bool, lines: int | None, run: str | None) -> Exit:
     """Print the last ``lines`` of a run (all without), then follow it until it ends or Ctrl-C."""
-    stream = LogStream(open_link(server.host, read_only=True))
+    ask = Asker()
+    stream = LogStream(open_link(server.host, read_only=True), patience=None if follow else PATIENCE)
     try:
-        await open_asking(stream.link, Asker())
+        await heard(server.host, open_asking(stream.link, ask), lambda: ask.asking)
         records = await stream.link.runs(profile.name, server.name)
         record = _choose(records, run)
         if record is None:
@@ -90,11 +93,15 @@ async def _read(stream: LogStream, record: RunRecord, start: int, end: int) -> b
 
 
 class LogStream:
-    """The log of one run at a time, over a link of its own."""
+    """The log of one run at a time, over a link of its own. ``patience``: seconds for a link that is lost to come back;
+    ``None``: for ever."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Link, patience: float | None) -> None:
         self.link = link
         self._events: asyncio.Queue[LinkEvent] = asyncio.Queue()
+        self._patience = patience
+        self._lost: float | None = None
+        self._said = 0.0
         link.subscribe(self._events.put_nowait)
 
     async def bytes(self, record: RunRecord, start: int) -> AsyncGenerator[bytes, None]:
@@ -115,11 +122,27 @@ class LogStream:
                         at = event.offset + len(event.data)
                 elif isinstance(event, RunEnded):
                     end = event.log_size or at
-                elif isinstance(event, LinkLost) and event.final:
-                    raise event.error
+                elif isinstance(event, LinkLost):
+                    self._on_lost(event)
+                elif isinstance(event, LinkUp) and self._lost is not None:
+                    self._lost = None
+                    narrate(f"{self.link.name}: is back")
         finally:
-            await self.link.unfollow(record.run)
-            await self.link.unwatch(record.run)
+            with suppress(HostError):
+                await self.link.unfollow(record.run)
+                await self.link.unwatch(record.run)
+
+    def _on_lost(self, event: LinkLost) -> None:
+        """Say that the log waits for its host, and again from time to time. Raises ``HostError`` when that is
+        no use."""
+        now = asyncio.get_running_loop().time()
+        since = now if self._lost is None else self._lost
+        if event.final or (self._patience is not None and now > since + self._patience):
+            raise event.error
+        if self._lost is None or now >= self._said + AGAIN_SECONDS:
+            self._said = now
+            narrate(f"{event.error} Waiting for it to come back." if self._lost is None else str(event.error))
+        self._lost = since
 
 
 def _write(data: bytes) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from tui.cli.asking import Asker
 from tui.cli.check import Check
+from tui.cli.waiting import heard
 from tui.fleet.translate import launch_spec
 from tui.host.answers import open_asking
 from tui.host.api import HostError, Link
@@ -30,7 +31,7 @@ async def _of_host(profile: str, host: Host, servers: Sequence[Server], ask: Ask
     link = open_link(host, read_only=True)
     try:
         try:
-            hello = await open_asking(link, ask)
+            hello = await heard(host, open_asking(link, ask), lambda: ask.asking)
         except HostError as error:
             return [Check(None, host.name, "connection", "fail", error.message, error.remedy)]
         checks = [Check(None, host.name, "connection", "pass", f"{hello.user}@{hello.hostname}, Python {hello.python}")]

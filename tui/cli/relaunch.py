@@ -11,7 +11,8 @@ from tui.cli.errors import fail
 from tui.cli.exits import Exit
 from tui.cli.launching import launch_and_wait, summarise
 from tui.cli.options import Seconds, json_option, open_profile, profile_argument
-from tui.cli.session import Narrator, open_fleet
+from tui.cli.session import Narrator, left_out, open_fleet
+from tui.cli.waiting import answer_within
 from tui.fleet.api import Relaunch
 from tui.fleet.supervisor import Supervisor
 from tui.profile.model import Profile, Server
@@ -23,7 +24,7 @@ async def relaunch(
     profile: Profile, servers: Sequence[Server], overrides: Mapping[str, object], timeout: float | None, as_json: bool
 ) -> Exit:
     narrator = Narrator(as_json)
-    async with open_fleet(profile, servers, narrator) as fleet:
+    async with open_fleet(profile, servers, narrator.say, patience=answer_within(timeout)) as fleet:
         names = [n for n in fleet.supervisors if not fleet.host_of(n).error]
 
         def tell_end(supervisor: Supervisor, before: ServerState, _event: Event) -> None:
@@ -36,7 +37,7 @@ async def relaunch(
         fleet.listeners.remove(tell_end)
         code = await launch_and_wait(fleet, dict(zip(names, done, strict=True)), narrator, timeout)
         summarise(fleet, as_json)
-        return code
+        return Exit.worst([code, left_out(fleet, names)])
 
 
 @click.command("relaunch")

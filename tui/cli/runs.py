@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 import click
@@ -13,6 +14,7 @@ from tui.cli.asking import Asker
 from tui.cli.errors import CommandError, fail
 from tui.cli.exits import Exit
 from tui.cli.options import json_option, narrate, open_profile, print_json, print_text, profile_argument
+from tui.cli.waiting import heard
 from tui.fleet.runs import GLANCE, WHOLE, PastRun, RunsOfHost, hosts_of, runs_of
 from tui.host.api import HostError, PrunedRun, RunRecord
 from tui.profile.model import Host, Profile, Server
@@ -75,6 +77,12 @@ async def _list(profile: Profile, servers: Sequence[Server], server: str | None,
     return code
 
 
+@asynccontextmanager
+async def _runs_of(host: Host, ask: Asker) -> AsyncIterator[RunsOfHost]:
+    async with AsyncExitStack() as stack:
+        yield await heard(host, stack.enter_async_context(runs_of(host, ask)), lambda: ask.asking)
+
+
 async def _everywhere(
     servers: Sequence[Server], work: Callable[[RunsOfHost], Awaitable[Found]]
 ) -> tuple[list[Found], Exit]:
@@ -82,7 +90,7 @@ async def _everywhere(
     ask = Asker()
 
     async def on(host: Host) -> Found:
-        async with runs_of(host, ask) as runs:
+        async with _runs_of(host, ask) as runs:
             return await work(runs)
 
     hosts = hosts_of(servers)
@@ -131,7 +139,7 @@ def _reference(text: str) -> tuple[Profile, Server, str]:
 async def _compare(references: Sequence[tuple[Profile, Server, str]], as_json: bool, form: str | None) -> Exit:
     found, ask = [], Asker()
     for profile, server, name in references:
-        async with runs_of(server.host, ask) as host:
+        async with _runs_of(server.host, ask) as host:
             record = _choose(await host.records(profile.name, server.name), server.name, name)
             found.append(await host.look(record, WHOLE))
         if (record.log_size or 0) > 2 * WHOLE:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from tui.cli.asking import ask_for_hosts
 from tui.cli.exits import Exit
 from tui.cli.options import narrate, print_text
+from tui.cli.waiting import Say, settle, tell_hosts
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.events import json_line
@@ -20,7 +21,6 @@ from tui.sglang.model import Phase
 from tui.sglang.restarts import Restarts
 from tui.sglang.state import ServerState
 
-_QUIET_SECONDS = 1.0  # before it is said what we wait for
 _KNOWN_SECONDS = 15.0  # for the log that stands on the host to be read
 
 
@@ -98,42 +98,44 @@ class Narrator:
 async def open_fleet(
     profile: Profile,
     servers: Sequence[Server],
-    narrator: Narrator | None = None,
+    say: Say,
     *,
     read_only: bool = False,
     restarts: bool = False,
     patience: float | None = None,
+    waited: float | None = None,
 ) -> AsyncIterator[Fleet]:
     """A fleet whose hosts have answered or failed, and whose running servers are known with their log's beginning and
-    end. A host that has done neither after ``patience`` seconds counts as failed."""
+    end. A host that has done neither after ``patience`` seconds counts as failed. What is to be said of hosts is said
+    by ``say``; ``waited``: how many seconds the command waits for one that is lost meanwhile."""
     fleet = Fleet(profile, servers, read_only=read_only, restarts=restarts)
     fleet.start()
     try:
-        await _settled(fleet, patience)
+        await settle(fleet, patience)
         await ask_for_hosts(fleet)
         await fleet.until(lambda: all(s.known for s in fleet.supervisors.values()), _KNOWN_SECONDS)
-        if narrator:
-            for name, error in fleet.errors().items():
-                narrator.say(name, "host", str(error), kind=error.kind.value, message=str(error))
-        yield fleet
+        for name, error in fleet.errors().items():
+            say(name, "host", str(error), kind=error.kind.value, message=str(error))
+        telling = asyncio.create_task(tell_hosts(fleet, say, waited))
+        try:
+            yield fleet
+        finally:
+            telling.cancel()
     finally:
         await fleet.close()
 
 
-async def _settled(fleet: Fleet, patience: float | None) -> None:
-    settling = asyncio.ensure_future(fleet.settled())
-    try:
-        quiet = _QUIET_SECONDS if patience is None else min(_QUIET_SECONDS, patience)
-        await asyncio.wait([settling], timeout=quiet)
-        for watch in fleet.connecting():
-            narrate(f"connecting to {watch.state.name} ({watch.state.address}) …")
-        await asyncio.wait([settling], timeout=None if patience is None else patience - quiet)
-        for watch in fleet.connecting():
-            watch.give_up(patience or 0.0)
-    finally:
-        settling.cancel()
+def say_plainly(host: str, event: str, text: str, **details: object) -> None:
+    """What is to be said of a host, on stderr alone."""
+    narrate(f"{host}: {text}")
 
 
 def host_exit(fleet: Fleet) -> Exit:
     """``UNREACHABLE`` when any host of the fleet cannot be used."""
     return Exit.UNREACHABLE if fleet.errors() else Exit.OK
+
+
+def left_out(fleet: Fleet, done: Sequence[str]) -> Exit:
+    """``UNREACHABLE`` when something was done to fewer servers than there are, since their hosts did not answer: even
+    if they do by now."""
+    return Exit.OK if len(done) == len(fleet.supervisors) else Exit.UNREACHABLE

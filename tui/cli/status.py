@@ -12,30 +12,27 @@ from tui.cli.exits import Exit
 from tui.cli.options import (
     Seconds,
     json_option,
-    narrate,
     open_profile,
     print_json,
     print_text,
     profile_argument,
     servers_argument,
 )
-from tui.cli.session import host_exit, open_fleet
+from tui.cli.session import host_exit, open_fleet, say_plainly
+from tui.cli.waiting import PATIENCE_SECONDS
 from tui.fleet.fleet import Fleet
 from tui.profile.model import Profile, Server
 from tui.report.json import document
 from tui.report.text import status_table
 
-PATIENCE_SECONDS = 15.0  # for a host to answer
 _WATCH_SECONDS = 1.0
 
 
 async def status(
     profile: Profile, servers: Sequence[Server], as_json: bool, watch: bool, timeout: float = PATIENCE_SECONDS
 ) -> Exit:
-    async with open_fleet(profile, servers, read_only=True, patience=timeout) as fleet:
+    async with open_fleet(profile, servers, say_plainly, read_only=True, patience=timeout) as fleet:
         _show(fleet, profile.name, as_json)
-        for name, error in fleet.errors().items():
-            narrate(f"{name}: {error}")
         seen = fleet.version
         while watch:
             await asyncio.sleep(_WATCH_SECONDS)

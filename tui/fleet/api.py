@@ -13,6 +13,7 @@ from tui.host.question import LockedKey, Question, UnknownHostKey
 from tui.sglang.state import ServerState
 
 __all__ = ["Disk", "Gpu", "Holder", "LockedKey", "Machine", "Question", "UnknownHostKey"]  # of hosts, for the view
+PATIENCE = 60.0  # seconds for a host that is lost in the middle of a kill to come back
 WRONG_PASSPHRASE = "key_locked"  # ``Outcome.details["error"]`` of an ``Answer`` that did not open the key
 
 
@@ -67,11 +68,13 @@ class Relaunch:
 @dataclass(frozen=True, slots=True)
 class Kill:
     """End a server and prove that nothing of it is left. ``grace``: seconds before SIGKILL, else the profile's.
-    ``typed``: the name as the user typed it, without which a server that was found is left alone."""
+    ``typed``: the name as the user typed it, without which a server that was found is left alone. ``patience``: seconds
+    for its host to come back when it is lost meanwhile."""
 
     server: str
     grace: float | None = None
     typed: str = ""
+    patience: float = PATIENCE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tui.fleet import translate
-from tui.fleet.api import Outcome
+from tui.fleet.api import PATIENCE, Outcome
 from tui.host.api import HostError, HostErrorKind, KillReport, Link
 from tui.profile.model import Server
 
-PATIENCE = 60.0  # seconds for a lost link to come back
 PAUSE = 0.2  # seconds between two questions
 
 
-async def end(link: Link, run: str, server: Server, grace: float | None) -> KillReport:
+async def end(link: Link, run: str, server: Server, grace: float | None, patience: float = PATIENCE) -> KillReport:
     """Kill ``run``, after ``grace`` or else the server's own. A kill that was asked is carried through on the host:
-    when the link goes before the report comes, that is asked for once the link is back. Raises ``HostError``."""
+    when the link goes before the report comes, that is asked for once the link is back, within ``patience`` seconds.
+    Raises ``HostError``."""
     lost: float | None = None
     grace = server.stop_grace if grace is None else grace
     while True:
@@ -26,20 +26,27 @@ async def end(link: Link, run: str, server: Server, grace: float | None) -> Kill
         except HostError as error:
             now = asyncio.get_running_loop().time()
             lost = now if lost is None else lost
-            if error.kind is not HostErrorKind.UNREACHABLE or now > lost + PATIENCE:
+            if error.kind is not HostErrorKind.UNREACHABLE:
                 raise
+            if now > lost + patience:
+                raise HostError(
+                    HostErrorKind.UNREACHABLE,
+                    f"{link.name} was lost and did not come back within {patience:g} s: what became of the kill is not"
+                    " known here.",
+                    "A host that was asked carries it through by itself; ask again when it is back.",
+                ) from error
         await asyncio.sleep(PAUSE)
 
 
 async def end_launch(
-    link: Link, profile: str, server: Server, grace: float | None, launching: Callable[[], bool]
+    link: Link, profile: str, server: Server, grace: float | None, patience: float, launching: Callable[[], bool]
 ) -> KillReport | None:
     """End what a launch that is under way has started so far, its setup lines for one, as soon as there is something;
     ``None`` when the launch has come to its end by itself. Raises ``HostError``."""
     while launching():
         for record in await link.runs(profile, server.name):
             if record.alive:
-                return await end(link, record.run, server, grace)
+                return await end(link, record.run, server, grace, patience)
         await asyncio.sleep(PAUSE)
     return None
 

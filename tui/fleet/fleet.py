@@ -187,10 +187,10 @@ class Fleet:
                 except ValueError as error:
                     return Outcome(False, f"{action.server}: {error}")
                 return await supervisor.relaunch(hello, server)
-            case Kill(name, _, typed) if supervisor.state.info.stranger and typed != name:
+            case Kill(name, _, typed, _) if supervisor.state.info.stranger and typed != name:
                 return Outcome(False, f"{name} was found running: it is ended only when its name was typed")
-            case Kill(_, grace, _):
-                outcome = await supervisor.kill(grace)
+            case Kill(_, grace, _, patience):
+                outcome = await supervisor.kill(grace, patience)
                 return replace(outcome, message=f"{outcome.message}; not restarted") if waited else outcome
             case SmokeTest():
                 return await supervisor.smoke()

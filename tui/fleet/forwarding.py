@@ -9,6 +9,9 @@ from tui.fleet.api import ForwardState, Outcome
 from tui.fleet.hosts import HostWatch
 from tui.fleet.supervisor import Supervisor
 from tui.host.api import Hello, HostError, HostErrorKind
+from tui.sglang import verdict
+from tui.sglang.model import Phase
+from tui.sglang.state import ServerState
 
 WARNING = "every user of this machine can reach it"
 
@@ -36,7 +39,26 @@ async def toggle_forward(watch: HostWatch, supervisor: Supervisor, local: int = 
         return Outcome(False, f"{info.name}: {error}", {"error": error.kind.value})
     forward = ForwardState(info.name, info.port, port)
     watch.show_forwards((*watch.state.forwards, forward))
-    return Outcome(True, f"{forward.url} leads to {info.name} on {watch.link.name}; {WARNING}", {"url": forward.url})
+    where = ", which ".join(filter(None, (watch.link.name, nothing_there(supervisor.state))))
+    return Outcome(True, f"{forward.url} leads to {info.name} on {where}; {WARNING}", {"url": forward.url})
+
+
+def nothing_there(state: ServerState) -> str:
+    """Why a request to the server's port is not answered by it now; empty when it is."""
+    if state.info.stranger is not None and state.alive:
+        return ""  # of a found server less is known
+    match verdict.phase(state):
+        case Phase.READY:
+            return ""
+        case Phase.STARTING:
+            return "is still starting: its port is not open yet"
+        case Phase.STOPPING:
+            return "is ending"
+        case Phase.FAILED if state.alive:
+            return "has failed: what is left of it may not answer"
+        case _:
+            taken = verdict.port_taken(state)
+            return f"does not run: {taken}" if taken else "does not run: its port is not open"
 
 
 def _is_here(hello: Hello) -> bool:

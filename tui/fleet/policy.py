@@ -37,6 +37,7 @@ class Limits:
     restarts: int = 5
     window: float = 3600.0
     poll: float = 10.0  # between two looks at who restarts
+    lingering: float = 90.0  # for a server that has failed to end by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def _reasons(ends: Sequence[End]) -> str:
 
 
 def end_of(state: ServerState, now: float) -> End:
-    """The end of ``state``'s run, whose process is gone."""
+    """The end of ``state``'s run, whose process is gone, or does nothing any more."""
     phase = verdict.phase(state)
     served = max(0.0, now - state.ready_at) if state.ready_at is not None else 0.0
     asked = state.stop_asked is not None

@@ -1,6 +1,7 @@
 """What is asked of a server by HTTP: readiness and figures where its log cannot tell them, a smoke test on request.
 
-Never ``/health``, which makes SGLang generate a token; never more often than every 10 s.
+Never ``/health``, which makes SGLang generate a token (``lingering`` asks it once, before it ends what has failed);
+never more often than every 10 s.
 """
 
 from __future__ import annotations

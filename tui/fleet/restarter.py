@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tui.fleet import policy
 from tui.fleet.hosts import HostWatch
+from tui.fleet.lingering import Lingering
 from tui.fleet.policy import Decision, End, Limits
 from tui.fleet.supervisor import Supervisor
 from tui.host.api import HostError, Lease
@@ -33,6 +34,7 @@ class Restarter:
         self._task: asyncio.Task[None] | None = None
         self._news = asyncio.Event()  # the lease or the host may be there now
         self._launching = False
+        self._lingering = Lingering(supervisor, watch, limits.lingering, self._would_restart, self._tell_ending)
         policy_of = supervisor.server.restart
         self._tell(Restarts(policy_of, limit=limits.restarts if policy_of != policy.NEVER else 0))
 
@@ -56,7 +58,19 @@ class Restarter:
         ended = state.exit is not None or state.vanished
         if run is not None and ended and run == self._alive and run != self._over:
             self._over = run
-            self._decide(policy.end_of(state, self.supervisor.now))
+            end = policy.end_of(state, self.supervisor.now)
+            self._decide(end if end.asked else self._lingering.end_of(run) or end)
+        self._lingering.see()
+
+    def _would_restart(self, end: End) -> bool:
+        """Whether this session would launch the server again after ``end``."""
+        decision = policy.decide(self.supervisor.server.restart, [*self._ends, end], self._limits)
+        if decision.delay is None and decision.why != self.told.why:
+            self._tell(replace(self.told, why=decision.why))
+        return self._mine and decision.delay is not None
+
+    def _tell_ending(self, at: float | None) -> None:
+        self._tell(replace(self.told, ends_at=at))
 
     def _launched(self, event: Launched) -> None:
         """A run of the user's own begins a new count; somebody else's makes ours needless, as the old run does not."""
@@ -70,6 +84,7 @@ class Restarter:
     def cancel(self, why: str = ENDED) -> bool:
         """Give up the restart that waits; whether one did."""
         waited = self.waiting
+        self._lingering.cancel()
         if self._task and self._task is not asyncio.current_task():
             self._task.cancel()
         self._task = self._due = None
@@ -80,6 +95,7 @@ class Restarter:
     def lost(self) -> None:
         """The host is out of reach: our lease ended with the connection, and who restarts now cannot be seen."""
         self._mine = False
+        self._lingering.cancel()
         self._tell(replace(self.told, by=None, here=False, since=None, next_at=None))
 
     def lease(self, lease: Lease) -> None:
@@ -88,6 +104,9 @@ class Restarter:
         self._tell(replace(self.told, by=lease.who, here=lease.mine, since=lease.since, next_at=self._shown_due()))
         if lease.mine:
             self._news.set()
+            self._lingering.see()
+        else:
+            self._lingering.cancel()
 
     @property
     def told(self) -> Restarts:
@@ -159,5 +178,6 @@ class Restarter:
         return True
 
     def close(self) -> None:
+        self._lingering.cancel()
         if self._task:
             self._task.cancel()

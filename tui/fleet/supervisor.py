@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tui.fleet import translate
-from tui.fleet.api import Outcome
+from tui.fleet.api import PATIENCE, Outcome
 from tui.fleet.background import later
 from tui.fleet.ending import after, end, end_launch
 from tui.fleet.history import StageHistory
@@ -278,22 +278,24 @@ class Supervisor:
         """Launch the server again after ``run``, which is over, and of which nothing may be left."""
         return await self._exclusively("restarted", self._restart(hello, run))
 
-    async def kill(self, grace: float | None = None) -> Outcome:
+    async def kill(self, grace: float | None = None, patience: float = PATIENCE) -> Outcome:
         """End the server and prove that nothing of it is left; a launch that waits its turn is given up."""
         if self._turn.give_up():
             return Outcome(True, f"{self.server.name}: not launched: nothing left", {"left": []})
         if self._busy in _LAUNCHES:
-            return await self._give_up_launch(grace)
-        return await self._exclusively("killed", self._kill(grace))
+            return await self._give_up_launch(grace, patience)
+        return await self._exclusively("killed", self._kill(grace, patience))
 
-    async def _give_up_launch(self, grace: float | None) -> Outcome:
+    async def _give_up_launch(self, grace: float | None, patience: float) -> Outcome:
         """End what a launch that is under way has started; it comes to its end by that."""
         self._given_up = True
         try:
-            report = await end_launch(self.link, self.profile, self.server, grace, lambda: self._busy in _LAUNCHES)
+            report = await end_launch(
+                self.link, self.profile, self.server, grace, patience, lambda: self._busy in _LAUNCHES
+            )
         except HostError as error:
             return Outcome(False, f"{self.server.name}: {error}", {"error": error.kind.value})
-        return translate.kill_outcome(self.server.name, report) if report else await self.kill(grace)
+        return translate.kill_outcome(self.server.name, report) if report else await self.kill(grace, patience)
 
     async def smoke(self) -> Outcome:
         if verdict.phase(self.state) is not Phase.READY or self.server.port is None:
@@ -376,15 +378,14 @@ class Supervisor:
             # it never got a process, or lives where it cannot be ended: the launch finds out
         return await self._launch(hello)
 
-    async def _kill(self, grace: float | None) -> Outcome:
+    async def _kill(self, grace: float | None, patience: float = PATIENCE) -> Outcome:
         run = self.state.run
         over = run is None or not (self.running or self.state.exit is None or self.state.exit.left)
         if run is None or (over and self.server.restart == "never"):
             return Outcome(True, f"{self.server.name} does not run: nothing left", {"left": []})
         if not over:
             self.apply(StopAsked(self.now))
-        report = await end(self.link, run.run, self.server, grace)
-        return translate.kill_outcome(self.server.name, report)
+        return translate.kill_outcome(self.server.name, await end(self.link, run.run, self.server, grace, patience))
 
     # Small things
 

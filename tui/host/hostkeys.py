@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import asyncssh
@@ -16,20 +17,52 @@ from tui.host.login import Client
 from tui.host.question import UnknownHostKey
 from tui.host.target import ssh_words
 
-DEFAULT_FILES = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2", "/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")
 # what `ssh` shows first, so that a fingerprint compares with the one that people have
 PREFERRED_ALGORITHMS = ("ssh-ed25519", "ecdsa-sha2-nistp256", "rsa-sha2-512", "rsa-sha2-256")
 
 
 def read_files(paths: Iterable[str]) -> bytes:
-    """The content of the known_hosts files that can be read. Never empty: to asyncssh, empty means something else."""
+    """The entries of the known_hosts files that can be read, without lines that are none. Never empty: to asyncssh,
+    empty means something else."""
     parts = [b"# known hosts\n"]
     for path in paths:
         try:
             parts.append(Path(path).expanduser().read_bytes() + b"\n")
         except (OSError, RuntimeError):
             continue
-    return b"".join(parts).decode("utf-8", "replace").encode()
+    text = b"".join(parts).decode("utf-8", "replace")
+    if not _is_sound(text):
+        text = "".join(line for line in text.splitlines(keepends=True) if _is_sound(line))
+    return text.encode()
+
+
+def _is_sound(text: str) -> bool:
+    """Whether asyncssh can read these lines: one that it cannot would keep it from reading any."""
+    try:
+        asyncssh.import_known_hosts(text)
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the known_hosts ``files``, read into ``entries``, say of a host by its name there."""
+
+    entries: bytes
+    files: Sequence[str]
+    host: str
+    port: int
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether any key or authority is on file for the host's name."""
+        return has_entry(self.entries, self.host, self.port)
+
+    @property
+    def has_authority(self) -> bool:
+        """Whether certificates of some authority count for the host."""
+        return bool(_match(self.entries, self.host, "", self.port)[1])
 
 
 def has_entry(known: bytes, host: str, port: int) -> bool:
@@ -43,14 +76,16 @@ def _match(known: bytes, host: str, address: str, port: int) -> tuple[list[async
     return list(found[0]), list(found[1]), list(found[2])
 
 
-def verdict(known: bytes, witness: Client, host: str, port: int, files: Sequence[str], policy: str = "") -> HostError:
-    """Unknown, changed or revoked: asyncssh says the same of all three. ``policy``: StrictHostKeyChecking, if set."""
-    trusted, _, revoked = _match(known, host, witness.address, port)
-    where = ", ".join(files)
+def verdict(known: Known, witness: Client, policy: str = "", certificate: str = "") -> HostError:
+    """Unknown, changed or revoked: asyncssh says the same of all three. ``policy``: StrictHostKeyChecking, if set;
+    ``certificate``: why the host's does not do."""
+    host, port = known.host, known.port
+    trusted, _, revoked = _match(known.entries, host, witness.address, port)
+    where = ", ".join(known.files)
     key = witness.key
     print_ = f"{key.get_algorithm().removeprefix('ssh-').upper()} {key.get_fingerprint('sha256')}" if key else ""
     entry = host if port == 22 else f"[{host}]:{port}"
-    if (revoked and (key is None or key in revoked)) or (key is not None and _is_revoked(known, key)):
+    if (revoked and (key is None or key in revoked)) or (key is not None and _is_revoked(known.entries, key)):
         return HostError(
             HostErrorKind.HOST_KEY_REVOKED,
             f"The host key of {host} is marked @revoked ({where}). {print_}".rstrip() + " Not connecting.",
@@ -62,11 +97,12 @@ def verdict(known: bytes, witness: Client, host: str, port: int, files: Sequence
             f"The host key of {host} CHANGED: it now shows {print_}, which is not the one in {where}. Not connecting.",
             f"Somebody may be in between, or the host was reinstalled. If expected: ssh-keygen -R '{entry}'",
         )
+    unsigned = f" Its certificate does not do: {certificate}." if certificate else ""
     return HostError(
         HostErrorKind.HOST_KEY_UNKNOWN,
-        f"The host key of {host} is not known: {print_} (looked in {where}).",
+        f"The host key of {host} is not known: {print_} (looked in {where}).{unsigned}",
         f"Compare the fingerprint with the host's. {_POLICIES.get(policy, _ADD).format(words=ssh_words(host, port))}",
-        question=_question(host, entry, key, print_, files[0]) if key and policy not in ("yes", "true") else None,
+        question=_question(host, entry, key, print_, known.files[0]) if key and policy not in ("yes", "true") else None,
     )
 
 

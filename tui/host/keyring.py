@@ -3,6 +3,10 @@ ends; a passphrase is forgotten as soon as it has opened its key."""
 
 from __future__ import annotations
 
+import binascii
+import contextlib
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import asyncssh
@@ -22,13 +26,28 @@ def unlock(path: str, passphrase: str) -> None:
         raise HostError(HostErrorKind.CONFIG, f"The key {path} cannot be read: {error}.") from error
 
 
-def opened(path: str) -> list[asyncssh.SSHKey | tuple[asyncssh.SSHKey, str]]:
-    """The key as asyncssh takes it, with its certificate where one lies beside it; empty for one that is not open."""
+def opened(path: str, certificates: Sequence[str] = ()) -> list[asyncssh.SSHKey | tuple[asyncssh.SSHKey, str]]:
+    """The key as asyncssh takes it, with its certificate where one lies beside it or is among ``certificates``; empty
+    for one that is not open."""
     key = _opened.get(path)
     if key is None:
         return []
-    certificate = Path(path + "-cert.pub")
-    return [(key, str(certificate)) if certificate.exists() else key]
+    for certificate in (path + "-cert.pub", *certificates):
+        with contextlib.suppress(OSError, ValueError):
+            if asyncssh.read_certificate(certificate).key == key:
+                return [(key, certificate), key]
+    return [key]
+
+
+def algorithm(path: str) -> str:
+    """The kind of a private key in OpenSSH's format, as it stands before all that may be encrypted; empty for others.
+    Raises ``OSError``."""
+    body = b"".join(Path(path).read_bytes().partition(b"BEGIN OPENSSH PRIVATE KEY-----")[2].splitlines()[:8])
+    with contextlib.suppress(ValueError):
+        data = binascii.a2b_base64(body[: len(body) // 4 * 4])
+        found = re.search(rb"\0\0\0.((?:sk-)?(?:ssh|ecdsa)-[\w@.-]+)", data)
+        return found[1].decode() if found else ""
+    return ""
 
 
 def forget() -> None:

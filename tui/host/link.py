@@ -80,6 +80,7 @@ class HostLink:
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
         self._was_lost = False
+        self._given_up: HostError | None = None  # why it is not tried again by itself
         self._numbers = itertools.count(1)
         self._streams: dict[int, _Stream] = {}
         self._watched: set[str] = set()
@@ -111,7 +112,7 @@ class HostLink:
         except BaseException:
             await session.close()
             raise
-        self._session = session
+        self._session, self._given_up = session, None
         if self._was_lost:
             self._was_lost = False
             self._tell(LinkUp(hello))
@@ -147,6 +148,8 @@ class HostLink:
         while True:
             final = error.kind in FINAL
             wait = delay * random.uniform(0.75, 1.25)
+            if final:
+                self._given_up = error
             self._tell(LinkLost(error, final, None if final else wait))
             if final:
                 return
@@ -173,6 +176,8 @@ class HostLink:
 
     def _live(self) -> Session:
         if self._session is None:
+            if self._given_up is not None:
+                raise self._given_up
             raise HostError(HostErrorKind.UNREACHABLE, f"{self.name} is not connected.", "It is tried again by itself.")
         return self._session
 

@@ -10,6 +10,7 @@ import os
 import random
 import weakref
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import asyncssh
@@ -137,6 +138,31 @@ async def open_ssh(config: HostConfig, mark: str) -> SshChannel:
     return channel
 
 
+@dataclass
+class _Door:
+    """One host on the way: what asyncssh is asked for, and what is known of it."""
+
+    target: Target
+    settings: asyncssh.SSHClientConnectionOptions
+    arguments: dict[str, Any]
+    keys: login.Keys
+    known: hostkeys.Known
+    certificate: str = ""  # why its certificate does not do
+
+    def show_plain_key(self) -> None:
+        """Have it show its key alone, of the kind that `ssh` shows."""
+        self.arguments["server_host_key_algs"] = list(hostkeys.PREFERRED_ALGORITHMS)
+
+    def wants_plain_key(self, client: login.Client, error: Exception) -> bool:
+        """Whether its certificate does not do, or it has none, so that its key alone counts, as with `ssh`."""
+        if "server_host_key_algs" in self.arguments or client.key is not None or not self.known.has_authority:
+            return False
+        if isinstance(error, asyncssh.HostKeyNotVerifiable) and "revoked" not in str(error):
+            self.certificate = str(error)
+            return True
+        return isinstance(error, asyncssh.KeyExchangeFailed)
+
+
 class _Dialer:
     """Opens the connections of one channel: jump hosts first, each as strictly as the last."""
 
@@ -157,6 +183,7 @@ class _Dialer:
         arguments = self._arguments(target)
         try:
             settings = await asyncssh.SSHClientConnectionOptions.construct(None, **arguments, client_keys=None)
+            await openssh.second_pass(settings, target.host)
         except (OSError, ValueError, asyncssh.Error) as error:
             raise self.describe(error, target) from error
         jump = (self._config.jump if final else None) or settings.tunnel
@@ -177,66 +204,64 @@ class _Dialer:
     def _known_hosts(self, settings: asyncssh.SSHClientConnectionOptions, final: bool) -> list[str]:
         if self._config.known_hosts and (final or self._config.jump):
             return [self._config.known_hosts]
-        configured = settings.known_hosts  # None: "none" was configured, which must not switch checking off
-        if isinstance(configured, list) and configured:
-            return [str(path) for path in configured]
-        return list(hostkeys.DEFAULT_FILES)
+        return openssh.known_hosts_files(settings)
 
-    async def _dial(
+    async def _door(
         self, target: Target, settings: asyncssh.SSHClientConnectionOptions, tunnel: Any, final: bool
-    ) -> asyncssh.SSHClientConnection:
+    ) -> _Door:
         files = self._known_hosts(settings, final)
         known = await asyncio.to_thread(hostkeys.read_files, files)
         name, port = settings.host_key_alias or settings.host, settings.port
         if settings.host_key_alias:
             port = 22  # its entries name no port
-        identity = self._config.identity if final else None
-        configured = settings.config.get("IdentityFile")
-        arguments = self._arguments(target) | login.key_arguments(configured, identity) | {
+        keys = login.Keys.of(settings.config, self._config.identity if final else None)
+        arguments = self._arguments(target) | keys.arguments() | {
             "known_hosts": known, "tunnel": tunnel, "proxy_command": None,
             "agent_forwarding": False, "keepalive_interval": KEEPALIVE_SECONDS, "keepalive_count_max": KEEPALIVE_COUNT,
             "login_timeout": wording.LOGIN_SECONDS, "connect_timeout": wording.CONNECT_SECONDS,
             "utf8_decode_errors": "replace", "x11_forwarding": False,
         }  # fmt: skip
-        if not hostkeys.has_entry(known, name, port):
-            arguments["server_host_key_algs"] = list(hostkeys.PREFERRED_ALGORITHMS)
+        door = _Door(target, settings, arguments, keys, hostkeys.Known(known, tuple(files), name, port))
+        if not door.known.has_entry:
+            door.show_plain_key()
+        return door
+
+    async def _dial(
+        self, target: Target, settings: asyncssh.SSHClientConnectionOptions, tunnel: Any, final: bool
+    ) -> asyncssh.SSHClientConnection:
+        door = await self._door(target, settings, tunnel, final)
         for attempt in itertools.count(1):
-            client = login.Client(login.key_files(configured, identity))
+            client = login.Client(door.keys)
             try:
-                connection = await self._knock(target, settings, arguments, client)
+                connection = await self._knock(door, client)
                 break
-            except asyncssh.HostKeyNotVerifiable as error:
-                policy = await openssh.host_key_policy(target)
-                raise hostkeys.verdict(known, client, name, port, files, policy) from error
-            except asyncssh.PermissionDenied as error:
-                raise wording.refused(
-                    error,
-                    host=target.host,
-                    user=settings.username,
-                    port=settings.port,
-                    wants_password=client.wants_password,
-                    locked=client.locked,
-                ) from error
             except (OSError, ValueError, asyncssh.Error) as error:
-                if client.hung_up and attempt < KNOCKS:  # sshd drops some of many at once (MaxStartups)
+                if door.wants_plain_key(client, error):
+                    door.show_plain_key()
+                elif client.hung_up and not wording.timed_out(error) and attempt < KNOCKS:  # MaxStartups
                     await asyncio.sleep(random.uniform(0.5, 1.5) * attempt * KNOCK_SECONDS)
-                    continue
-                raise self.describe(error, Target(target.host, settings.username, settings.port)) from error
+                else:
+                    raise await self._explained(error, door, client) from error
         self._connections.append(connection)
         return connection
 
-    async def _knock(
-        self,
-        target: Target,
-        settings: asyncssh.SSHClientConnectionOptions,
-        arguments: dict[str, Any],
-        client: login.Client,
-    ) -> asyncssh.SSHClientConnection:
+    async def _explained(self, error: Exception, door: _Door, client: login.Client) -> HostError:
+        host, user, port = door.target.host, door.settings.username, door.settings.port
+        if isinstance(error, asyncssh.HostKeyNotVerifiable):
+            return hostkeys.verdict(door.known, client, await openssh.host_key_policy(door.target), door.certificate)
+        if isinstance(error, asyncssh.PermissionDenied):
+            return wording.refused(
+                error, host=host, user=user, port=port,
+                wants_password=client.wants_password, locked=client.locked, unusable=client.unusable,
+            )  # fmt: skip
+        return self.describe(error, Target(host, user, port))
+
+    async def _knock(self, door: _Door, client: login.Client) -> asyncssh.SSHClientConnection:
         """One attempt, through the ProxyCommand if there is one."""
-        proxy = None
+        proxy, arguments, settings = None, door.arguments, door.settings
         line = settings.config.get("ProxyCommand")
         if arguments["tunnel"] is None and settings.proxy_command and line:
-            proxy = await Proxy.start(str(line), target.host)
+            proxy = await Proxy.start(str(line), door.target.host)
             self._proxies.append(proxy)
             arguments = {**arguments, "sock": proxy.socket}
         try:

@@ -135,16 +135,36 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
 )
 
 
+def timed_out(error: BaseException) -> bool:
+    """Whether the other side took the connection and then said nothing until the login was given up."""
+    return "Login timeout" in str(error)
+
+
 def refused(
-    error: BaseException, *, host: str, user: str, port: int, wants_password: bool, locked: Sequence[str]
+    error: BaseException,
+    *,
+    host: str,
+    user: str,
+    port: int,
+    wants_password: bool,
+    locked: Sequence[str],
+    unusable: Sequence[str] = (),
 ) -> HostError:
-    """No key was accepted, or a key alone was not enough. ``locked``: encrypted keys that were not tried."""
+    """No key was accepted, or a key alone was not enough. ``locked``: encrypted keys that were not tried;
+    ``unusable``: those that need hardware."""
     if locked:
         return HostError(
             HostErrorKind.KEY_LOCKED,
             f"{host} accepted no key of {user} that can be used without a passphrase; {locked[0]} is encrypted.",
             f"Add it to the SSH agent: ssh-add {locked[0]}",
             question=LockedKey(locked[0]),
+        )
+    if unusable:
+        return HostError(
+            HostErrorKind.LOGIN_REFUSED,
+            f"{host} accepted no key of {user} that can be used here; {unusable[0]} is on a security key (FIDO), which"
+            " only an SSH agent can ask.",
+            f"Add it to the SSH agent: ssh-add {unusable[0]}. A key that must be touched cannot reconnect unattended.",
         )
     if wants_password:
         return HostError(

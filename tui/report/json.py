@@ -56,7 +56,7 @@ def report(state: ServerState, now: float) -> Report:
 
 def _restarts(state: ServerState) -> Report:
     told = state.restarts
-    times = {"since": told.since, "next": told.next_at}
+    times = {"since": told.since, "next": told.next_at, "ends": told.ends_at}
     return {
         "policy": told.policy,
         "by": told.by,

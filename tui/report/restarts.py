@@ -14,9 +14,11 @@ def upcoming(state: ServerState, now: float) -> str:
     restarts = state.restarts
     if state.launch_at is not None:
         return f"waits its turn, launches in {span(state.launch_at - now)}"
+    number = f"restart {restarts.count + 1} of {restarts.limit}"
+    if restarts.ends_at is not None:
+        return f"ends what is left of it in {span(restarts.ends_at - now)}, then {number}"
     if not restarts.pending or restarts.next_at is None:
         return ""
-    number = f"restart {restarts.count + 1} of {restarts.limit}"
     return f"{number} in {span(restarts.next_at - now)}" if restarts.next_at > now else f"{number} now"
 
 

@@ -101,6 +101,7 @@ _REPORT: dict[str, Schema] = {
             "why": {"type": "string", "description": "of that, or why there is none"},
             "since": _TIME,
             "next": _TIME,
+            "ends": _TIME,
         }
     ),
 }

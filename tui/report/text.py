@@ -38,9 +38,26 @@ def status_table(states: Iterable[ServerState], now: float, width: int = WIDTH) 
     lines = table(rows, [column.right for column in columns])
     if len(states) > 1:
         lines += wrapped(_sum(states, now), width)
+    told: set[tuple[str | None, str | None]] = set()
     for state in states:
-        lines += remarks(state, now, width)
+        lost = (state.info.host, state.unreachable_why)
+        if state.unreachable_since is not None and lost not in told:  # once for all servers of a host
+            told.add(lost)
+            name = state.info.host if state.info.host and _shared(lost, states) else state.info.name
+            lines += wrapped(f"{name}: {_out_of_reach(state, now)}", width)
+        lines += remarks(state, now, width, lost=False)
     return "\n".join(lines)
+
+
+def _shared(lost: tuple[str | None, str | None], states: Iterable[ServerState]) -> bool:
+    """Whether several servers are out of reach with the same host, for the same reason."""
+    return [(s.info.host, s.unreachable_why) for s in states if s.unreachable_since is not None].count(lost) > 1
+
+
+def _out_of_reach(state: ServerState, now: float) -> str:
+    since = f" for {span(now - state.unreachable_since)}" if state.unreachable_since else ""
+    why = f": {state.unreachable_why}" if state.unreachable_why else ""
+    return f"host unreachable{since}{why}"
 
 
 def _sum(states: Sequence[ServerState], now: float) -> str:
@@ -63,20 +80,20 @@ def table(rows: Sequence[Sequence[str]], right: Sequence[bool]) -> list[str]:
     return ["  ".join(_aligned(row, widths, right)).rstrip() for row in rows]
 
 
-def remarks(state: ServerState, now: float, width: int = WIDTH) -> list[str]:
-    """What a table has no room for, wrapped; each remark begins with the server's name."""
+def remarks(state: ServerState, now: float, width: int = WIDTH, *, lost: bool = True) -> list[str]:
+    """What a table has no room for, wrapped; each remark begins with the server's name. ``lost``: also that its host
+    is out of reach."""
     mark = marks(state, now)
     lines: list[str] = []
-    if mark.unreachable:
-        since = f" for {span(now - state.unreachable_since)}" if state.unreachable_since else ""
-        why = f": {state.unreachable_why}" if state.unreachable_why else ""
-        lines += wrapped(f"{state.info.name}: host unreachable{since}{why}", width)
+    if mark.unreachable and lost:
+        lines += wrapped(f"{state.info.name}: {_out_of_reach(state, now)}", width)
     if mark.stalled:
         lines += wrapped(f"{state.info.name}: stalled: {mark.stall_reason or 'no sign of life'}", width)
     failure = verdict.failure(state)
     if failure:
         lines += failure_text(state.info.name, failure, width)
-    for note in (*state.warnings, *state.notes, *filter(None, [verdict.port_taken(state), verdict.unread(state)])):
+    told = (verdict.leftover(state), verdict.port_taken(state), verdict.unread(state))
+    for note in (*state.warnings, *state.notes, *filter(None, told)):
         lines += wrapped(f"{state.info.name}: {note}", width)
     for words in restart_remarks(state, now):
         lines += wrapped(f"{state.info.name}: {words}", width)

@@ -20,4 +20,5 @@ class Restarts:
     limit: int = 0  # restarts after which it gives up
     pending: bool = False  # a restart is to come, whoever carries it out
     next_at: float | None = None  # when this session's next attempt is due
+    ends_at: float | None = None  # when this session ends what is left of it: it has failed, and lives on
     why: str = ""  # why it will be restarted, or why it will not be

@@ -69,6 +69,18 @@ def _ended(state: ServerState) -> Phase:
     return Phase.STOPPED if state.exit.status == 0 and state.exit.signal is None else Phase.FAILED
 
 
+def lingers(state: ServerState) -> bool:
+    """Whether the server has failed, by its log, while its process lives on."""
+    return state.alive is True and state.exit is None and not state.vanished and phase(state) is Phase.FAILED
+
+
+def leftover(state: ServerState) -> str | None:
+    """Of a server that has failed while its process lives on: that it does."""
+    if not lingers(state) or state.run is None:
+        return None
+    return f"failed, but pid {state.run.pid} lives on and may hold its port and memory"
+
+
 def silent(log: LogFacts) -> bool:
     """Whether a log tells so little that readiness must be asked for: ``--log-level warning`` leaves progress bars and
     warnings alone, and a format of its own may leave nothing that is understood."""

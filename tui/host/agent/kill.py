@@ -120,7 +120,7 @@ class Kill:
         self._sockets = {inode for proc in left for inode in sockets.held(proc.pid, inodes)}
         main = self._main()
         if main is not None:
-            if self._about.folder is not None:
+            if self._about.folder is not None and not self._request.header.get("sweep"):
                 mark(self._about.folder, "stop.json", self._request)
             self._send(main, signal.SIGTERM)
             if main.state == "T":  # stopped: it would hear of SIGTERM only afterwards
