@@ -148,8 +148,7 @@ class HostLink:
         while True:
             final = error.kind in FINAL
             wait = delay * random.uniform(0.75, 1.25)
-            if final:
-                self._given_up = error
+            self._given_up = error if final else None
             self._tell(LinkLost(error, final, None if final else wait))
             if final:
                 return
@@ -176,9 +175,9 @@ class HostLink:
 
     def _live(self) -> Session:
         if self._session is None:
-            if self._given_up is not None:
-                raise self._given_up
-            raise HostError(HostErrorKind.UNREACHABLE, f"{self.name} is not connected.", "It is tried again by itself.")
+            raise self._given_up or HostError(
+                HostErrorKind.UNREACHABLE, f"{self.name} is not connected.", "It is tried again by itself."
+            )
         return self._session
 
     # events
