@@ -18,7 +18,7 @@ from tui.demo.load import Talks, keep_busy
 async def test_a_ready_server_is_kept_busy_and_a_dead_one_is_no_matter() -> None:
     with ExitStack() as held, running("--scenario", "hicache", "--decode-log-interval", "5") as server:
         (nobody,) = plan(1, held)
-        busy = asyncio.create_task(keep_busy([nobody, DemoServer("gpu0", 0, "hicache", server.port, 1)]))
+        busy = asyncio.create_task(keep_busy([nobody, DemoServer("gpu0", "demo", 0, "hicache", server.port, 1)]))
         try:
             await asyncio.to_thread(server.read_until, r"Decode batch, #running-req: [2-9]")
         finally:

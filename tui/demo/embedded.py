@@ -1,7 +1,7 @@
 """The embedded SSH host: ``python -m tui.demo.embedded FOLDER SERVERS SPEED LOAD``, started by ``DemoHost``.
 
-It listens on 127.0.0.1 only, accepts one key that it made itself, runs commands in a home of its own, and ends
-when its stdin does. Everything that was started on it ends with it: it is the subreaper of all that detaches.
+It listens on 127.0.0.1 only, accepts one key that it made itself, is the simulated host by whose name one logs in, and
+ends when its stdin does. Everything that was started on it ends with it: it is the subreaper of all that detaches.
 """
 
 from __future__ import annotations
@@ -15,16 +15,19 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import asyncssh
 
-from tui.demo.fleet import plan, profile
+from tui.demo.fleet import HARDWARE, DemoServer, hosts, plan, profile
 from tui.demo.load import keep_busy
+from tui.demo.machine import Machine
 from tui.demo.reaper import end_descendants, reap_orphans
 from tui.demo.shell import LoopbackServer, Shells
 
 _PR_SET_CHILD_SUBREAPER = 36
+_REFRESH_SECONDS = 0.2  # the agent looks twice a second
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -55,7 +58,10 @@ async def _stdin_ends() -> None:
 async def run(folder: Path, count: int, speed: float, load: bool, home: Path) -> None:
     """Serve until stdin ends."""
     client, server = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
-    shells = Shells(home)
+    ports = contextlib.ExitStack()
+    servers = plan(count, ports)
+    machines = _machines(servers, home)
+    shells = Shells(machines)
     acceptor = await asyncssh.listen(
         "127.0.0.1",
         0,
@@ -75,15 +81,13 @@ async def run(folder: Path, count: int, speed: float, load: bool, home: Path) ->
         keepalive_interval=15,
     )
     port = acceptor.get_port()
-    ports = contextlib.ExitStack()
-    servers = plan(count, ports)
     known = f"[127.0.0.1]:{port} {server.export_public_key().decode().strip()}\n"
     _write(folder / "key", client.export_private_key())
     _write(folder / "known_hosts", known.encode())
     _write(folder / "demo.yaml", profile(servers, port, folder, speed).encode())
     with contextlib.suppress(BrokenPipeError):  # whoever started us has left already: then stdin has ended too
         os.write(1, json.dumps({"port": port, "pid": os.getpid(), "home": str(home)}).encode() + b"\n")
-    tasks = [asyncio.create_task(reap_orphans(shells.pids))]
+    tasks = [asyncio.create_task(reap_orphans(shells.pids)), asyncio.create_task(_keep_fresh(machines.values()))]
     if load:
         tasks.append(asyncio.create_task(keep_busy(servers)))
     try:
@@ -95,6 +99,21 @@ async def run(folder: Path, count: int, speed: float, load: bool, home: Path) ->
         acceptor.close()
         await shells.close()
         ports.close()
+
+
+def _machines(servers: Sequence[DemoServer], home: Path) -> dict[str, Machine]:
+    """The simulated hosts by name, each in a home of its own."""
+    machines = {name: Machine(home / name / ".machine") for name in hosts(servers)}
+    for machine in machines.values():
+        machine.build(HARDWARE)
+    return machines
+
+
+async def _keep_fresh(machines: Iterable[Machine]) -> None:
+    while True:
+        for machine in machines:
+            machine.refresh()
+        await asyncio.sleep(_REFRESH_SECONDS)
 
 
 def main(argv: list[str]) -> int:

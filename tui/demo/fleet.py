@@ -1,4 +1,4 @@
-"""The demo's servers: which scenarios, on which ports, and the profile that launches them."""
+"""The demo's hosts and servers: which scenarios, where, on which ports, and the profile that launches them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,18 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-_CYCLE = ("hicache", "mtp", "plain", "host-memory")
+from tui.demo.machine import Hardware
+from tui.demo.sizes import GB, GIB
+
+_CYCLE = ("hicache", "mtp", "plain", "host-memory")  # of the servers of one host
+HARDWARE = Hardware(memory=314 * GIB, available=int(308.97 * GB), gpus=len(_CYCLE))
+"""Of each host. SGLang leaves 10.74 GB alone. The other 298.23 GB have room for ``hicache`` (100.03 GB), even beside
+the first pool of ``host-memory`` (150.00 GB), and never for both pools of that (300.10 GB): in whatever order they are
+launched, it alone fails. Once ``hicache`` is up it finds 48.20 GB for its second pool."""
 _ROOT = Path(__file__).resolve().parents[2]  # the checkout, or site-packages
 MODEL = "/models/Qwen3.6-27B"
 _FLAGS = {
-    "hicache": ("--enable-hierarchical-cache", "--hicache-size", "150"),
+    "hicache": ("--enable-hierarchical-cache", "--hicache-size", "50"),
     "host-memory": ("--enable-hierarchical-cache", "--hicache-size", "150"),
     "mtp": ("--speculative-algorithm", "EAGLE"),
 }
@@ -25,6 +32,7 @@ class DemoServer:
     """One simulated server of the demo."""
 
     name: str
+    host: str
     gpu: int
     scenario: str
     port: int
@@ -33,10 +41,17 @@ class DemoServer:
 
 def plan(count: int, held: ExitStack) -> list[DemoServer]:
     """``count`` servers on ports that are theirs until ``held`` is closed, the scenarios in turn."""
-    ports = [_port(held) for _ in range(count)]
-    return [
-        DemoServer(f"gpu{index}", index, _CYCLE[index % len(_CYCLE)], port, index) for index, port in enumerate(ports)
-    ]
+    return [_server(index, _port(held)) for index in range(count)]
+
+
+def _server(index: int, port: int) -> DemoServer:
+    group, gpu = divmod(index, len(_CYCLE))
+    return DemoServer(f"gpu{index}", f"demo{group + 1 if group else ''}", gpu, _CYCLE[gpu], port, index)
+
+
+def hosts(servers: Sequence[DemoServer]) -> list[str]:
+    """Their names."""
+    return list(dict.fromkeys(server.host for server in servers))
 
 
 def _port(held: ExitStack) -> int:
@@ -58,13 +73,17 @@ def profile(servers: Sequence[DemoServer], port: int, folder: Path, speed: float
         "# Written by `hcs-tui demo`: simulated servers on an embedded SSH host. It lives as long as the demo does.",
         "name: demo",
         "hosts:",
-        "  demo:",
-        f"    ssh: {quote(f'demo@127.0.0.1:{port}')}",
-        f"    identity: {quote(str(folder / 'key'))}",
-        f"    known_hosts: {quote(str(folder / 'known_hosts'))}",
-        f"    python: {quote(sys.executable)}",
+    ]
+    for name in hosts(servers):
+        lines += [
+            f"  {name}:",
+            f"    ssh: {quote(f'{name}@127.0.0.1:{port}')}",
+            f"    identity: {quote(str(folder / 'key'))}",
+            f"    known_hosts: {quote(str(folder / 'known_hosts'))}",
+            f"    python: {quote(sys.executable)}",
+        ]
+    lines += [
         "defaults:",
-        "  host: demo",
         f"  env: {{PYTHONPATH: {quote(str(_ROOT))}}}",
         "  ready_timeout: 5m",
         "  stall_after: 2m",
@@ -79,6 +98,7 @@ def profile(servers: Sequence[DemoServer], port: int, folder: Path, speed: float
         ]  # fmt: skip
         lines += [
             f"  {server.name}:",
+            f"    host: {server.host}",
             f"    gpus: [{server.gpu}]",
             f"    port: {server.port}",
             f"    log: {quote(f'logs/sglang_{server.name}.log')}",

@@ -40,7 +40,7 @@ class Scenario:
     args: tuple[str, ...] = ()
     pace: Pace = Pace()
     ending: str = "serve"
-    free_host_gb: Rows = (("0.3.6", "540"),)  # decimal GB that the host pools may take, by release
+    free_host_gb: Rows = (("0.3.6", "540"),)  # decimal GB for host pools, by release, where no simulated host says it
 
     @property
     def running(self) -> int:
@@ -82,7 +82,7 @@ SCENARIOS: Mapping[str, Scenario] = {
             about="the Mamba host cache does not fit",
             ending="host_memory",
             free_host_gb=(("0.3.6", "48.2"), ("0.5.10", "198.2"), ("0.5.17", "133.2")),  # the last pool finds 48.2
-            pace=Pace(imports=1.9, weights=5.6),
+            pace=Pace(imports=1.9, weights=12.0),  # the last one on its host: it gets what the others left
         ),
         replace(
             _PLAIN, name="gpu-memory", about="no GPU memory is left for caches", ending="gpu_memory", mem_fraction=0.5

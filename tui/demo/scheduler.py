@@ -12,13 +12,15 @@ from tui.demo.arguments import Options
 from tui.demo.batch_lines import Batch, decode_line, prefill_line
 from tui.demo.engine import Engine, Limits, Request
 from tui.demo.engine import Step as Pass
+from tui.demo.machine import OnGpu
+from tui.demo.memory import Memory, Scripted, here
 from tui.demo.process import Channel, Message, raw, record
-from tui.demo.sizes import QWEN
+from tui.demo.sizes import CONTEXT_MIB, GPU_BYTES, QWEN
 from tui.demo.startup import Startup
 from tui.demo.steps import Bar, Crash, Die, Hang, Pin, Say, Step, Wait
 from tui.demo.tracebacks import written
 
-_MIB = 1 << 20
+_PIECES = 64  # in which a pool is pinned
 _LATE_SECONDS = 0.2  # what a busy machine costs is caught up, up to here
 
 
@@ -31,7 +33,9 @@ class Scheduler:
         self.main = main
         self.prefix = f" TP{rank}" if options.ranks > 1 else ""
         self.channel = channel
-        self.pinned: list[bytearray] = []
+        self.share = here()
+        self.memory: Memory = self.share or Scripted(options)
+        self.gpu_mib = 0
         scenario = options.scenario
         limits = Limits(
             tokens=scenario.tokens,
@@ -48,8 +52,11 @@ class Scheduler:
     def run(self) -> None:
         """Load, tell the main process, serve until it is gone."""
         self._sleep(self.options.scenario.pace.workers)
-        for step in Startup(self.options).steps():
+        startup = Startup(self.options, self.memory)
+        for step in startup.steps():
             self._play(step)
+            self.gpu_mib = CONTEXT_MIB + (GPU_BYTES - startup.available >> 20)
+            self._use_gpu()
         if self.channel is None:
             while True:
                 signal.pause()
@@ -74,8 +81,8 @@ class Scheduler:
                 self._sleep(seconds)
             case Bar():
                 self._bar(step)
-            case Pin(megabytes, seconds):
-                self._pin(megabytes, seconds)
+            case Pin(size, seconds):
+                self._pin(size, seconds)
             case Crash(frames, error):
                 self._crash(written(frames, error))
             case Die(main):
@@ -97,13 +104,20 @@ class Scheduler:
         if self.rank == 0:
             raw("\n")
 
-    def _pin(self, megabytes: float, seconds: float) -> None:
-        """Take real memory page by page: the only part of a host cache that this server really has."""
-        pieces = max(1, round(megabytes * 4))
-        for _ in range(pieces):
-            if megabytes:
-                self.pinned.append(bytearray(b"\1") * int(megabytes * _MIB / pieces))
-            self._sleep(seconds / pieces)
+    def _pin(self, size: int, seconds: float) -> None:
+        for piece in range(_PIECES):
+            self.memory.pin(size * (piece + 1) // _PIECES - size * piece // _PIECES)
+            self._sleep(seconds / _PIECES)
+
+    def _use_gpu(self) -> None:
+        """Tell the simulated host what this rank holds on its GPU, and how busy it is."""
+        if self.share is None:
+            return
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        word = visible[self.rank] if self.rank < len(visible) else ""
+        running = len(self.engine.running)
+        busy = 62 + 37 * running // self.engine.limits.running if running else 0
+        self.share.use_gpu(OnGpu(int(word) if word.isdigit() else self.rank, self.gpu_mib, busy))
 
     def _crash(self, traceback: str) -> None:
         record(f"Scheduler hit an exception: {traceback}", self.prefix, urgent=True)
@@ -115,6 +129,7 @@ class Scheduler:
         """Take requests and step the engine at its pace. Idle, it sleeps in ``select``."""
         due = time.monotonic()
         while True:
+            self._use_gpu()
             wait = None if self.engine.idle else max(0.0, due - time.monotonic())
             if select.select([channel.socket], [], [], wait)[0]:
                 for message in channel.receive():

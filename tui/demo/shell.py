@@ -1,4 +1,4 @@
-"""Commands on the embedded host: each in a session of its own, with pumps for its three streams."""
+"""Commands on the embedded hosts: each in a session of its own, with pumps for its three streams."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import os
 import signal
-from pathlib import Path
+from collections.abc import Mapping
 
 import asyncssh
+
+from tui.demo.machine import Machine
 
 _CHUNK = 1 << 16
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR")
@@ -24,24 +26,24 @@ class LoopbackServer(asyncssh.SSHServer):
 
 
 class Shells:
-    """Runs commands by ``/bin/sh -c`` in ``home``; ends those whose channel closes."""
+    """Runs commands by ``/bin/sh -c``; ends those whose channel closes.
 
-    def __init__(self, home: Path) -> None:
-        self.home = home
+    ``machines`` are the simulated hosts by name. Who logs in as a host's name is on that one, in a home of its own.
+    """
+
+    def __init__(self, machines: Mapping[str, Machine]) -> None:
+        self._environments = {name: _environment(machine) for name, machine in machines.items()}
         self.pids: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._ends: set[asyncio.Task[None]] = set()
-        self._environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        self._environment |= {
-            "HOME": str(home),
-            "USER": "demo",
-            "LOGNAME": "demo",
-            "SHELL": "/bin/sh",
-            "HCS_DEMO_HOST_PID": str(os.getpid()),
-        }
 
     async def run(self, process: Process) -> None:
         """One exec request (or a bare shell), from start to exit status."""
+        environment = self._environments.get(process.get_extra_info("username"))
+        if environment is None:
+            process.stderr.write(b"There is no host of that name: log in as one of the profile's hosts.\n")
+            process.exit(1)
+            return
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
@@ -52,8 +54,8 @@ class Shells:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            cwd=self.home,
-            env=self._environment,
+            cwd=environment["HOME"],
+            env=environment,
             start_new_session=True,
         )
         self.pids.add(shell.pid)
@@ -91,6 +93,21 @@ class Shells:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await asyncio.gather(*self._ends, return_exceptions=True)
+
+
+def _environment(machine: Machine) -> dict[str, str]:
+    """Of a login on a simulated host."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return kept | {
+        "HOME": str(machine.root.parent),
+        "USER": "demo",
+        "LOGNAME": "demo",
+        "SHELL": "/bin/sh",
+        "PATH": os.pathsep.join([str(machine.bin), kept.get("PATH", os.defpath)]),
+        "HCS_MEMORY_ROOT": str(machine.root),  # for the agent
+        "HCS_DEMO_MACHINE": str(machine.root),  # for the simulated servers
+        "HCS_DEMO_HOST_PID": str(os.getpid()),
+    }
 
 
 async def _end(shell: asyncio.subprocess.Process, outputs: asyncio.Future[tuple[None, None]]) -> int:
@@ -141,7 +158,8 @@ async def _hang_up(shell: asyncio.subprocess.Process) -> None:
             return
         _signal_group(shell.pid, number)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(asyncio.shield(shell.wait()), _HANGUP_SECONDS)
+            async with asyncio.timeout(_HANGUP_SECONDS):  # wait_for of Python 3.11 can lose a cancellation
+                await asyncio.shield(shell.wait())
 
 
 def _signal_group(group: int, number: int) -> None:

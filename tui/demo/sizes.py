@@ -42,7 +42,8 @@ QWEN = Model(
     ssm_per_slot=48 * 48 * 128 * 128 * 4,
     context=262_144,
 )
-GPU_BYTES = int(94.97 * GIB)
+GPU_BYTES = int(94.97 * GIB)  # what a process finds free on an empty GPU
+CARD_MIB, CONTEXT_MIB = 97_887, 610  # the GPU's memory as its driver tells it, and what a CUDA context takes of it
 DIST_BYTES = int(0.42 * GIB)
 RESERVE = 10 * GIB  # SGLang leaves this much host memory alone
 

@@ -1,4 +1,4 @@
-"""The start-up of a simulated scheduler as a sequence of steps: pure, so that a test can read it without running it."""
+"""The start-up of a simulated scheduler as a sequence of steps, so that a test can read it without running it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from tui.demo.arguments import Options
 from tui.demo.lines import LOADING, POOLS, Rows
+from tui.demo.memory import Memory, Scripted
 from tui.demo.sizes import DIST_BYTES, GB, GIB, GPU_BYTES, QWEN, RESERVE, host_slots, host_tokens
 from tui.demo.steps import Bar, Die, Hang, Pin, Say, Step, Wait
 from tui.demo.tracebacks import gpu_memory, host_memory
@@ -17,15 +18,15 @@ Part = Callable[[], Iterator[Step]]
 
 
 class Startup:
-    """Walks through a start-up and keeps count of the memory that is left on the GPU and on the host, in bytes."""
+    """Walks through a start-up, asks for host memory, and keeps count of what is left on the GPU, in bytes."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, memory: Memory | None = None) -> None:
         self.options = options
         self.dialect = options.dialect
         self.scenario = options.scenario
         self.pace = options.scenario.pace
         self.available = GPU_BYTES
-        self.host_free = int(float(self.dialect.pick(self.scenario.free_host_gb) or 0) * GB)
+        self.memory = memory or Scripted(options)
 
     def steps(self) -> Iterator[Step]:
         """From the first line of the scheduler to the moment when it can take requests."""
@@ -165,21 +166,22 @@ class Startup:
         tokens = host_tokens(size, QWEN)
         yield from self._claim(tokens * QWEN.kv_per_token)
         yield from self._line(POOLS, "host_kv", tokens=tokens, gb=tokens * QWEN.kv_per_token / GB)
-        yield Pin(self.options.reserve_mb / 2, self.pace.host_kv)
+        yield Pin(tokens * QWEN.kv_per_token, self.pace.host_kv)
 
     def _claim(self, size: int) -> Iterator[Step]:
         """The check of a host pool against the memory that the pools before it left: it precedes the pool's line."""
-        yield from self._line(POOLS, "headroom", free=(self.host_free + RESERVE) / GIB)
-        if size > self.host_free:
-            yield host_memory(self.dialect, size / GB, self.host_free / GB)
-        self.host_free -= size
+        free = self.memory.claim(size)
+        yield from self._line(POOLS, "headroom", free=(free + RESERVE) / GIB)
+        if size > free:
+            yield host_memory(self.dialect, size / GB, free / GB)
 
     def _host_mamba(self, size: int) -> Iterator[Step]:
         slots = host_slots(size, QWEN)
+        half = slots * QWEN.slot // 2
         yield from self._claim(slots * QWEN.slot)
         layout = self.options.flags.get("hicache_mem_layout", "layer_first")
         yield from self._line(POOLS, "host_mamba", slots=slots, gb=slots * QWEN.slot / GB, layout=layout)
-        yield Pin(self.options.reserve_mb / 4, self.pace.host_mamba / 2)
+        yield Pin(half, self.pace.host_mamba / 2)
         match self.scenario.ending:
             case "silent_death":
                 yield Die(main=True)
@@ -187,4 +189,4 @@ class Startup:
                 yield Die(main=False)
             case "hang":
                 yield Hang()
-        yield Pin(self.options.reserve_mb / 4, self.pace.host_mamba / 2)
+        yield Pin(slots * QWEN.slot - half, self.pace.host_mamba / 2)

@@ -32,9 +32,9 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """Take ``megabytes`` of real memory, evenly over ``seconds``."""
+    """Pin ``size`` bytes of host memory, evenly over ``seconds``."""
 
-    megabytes: float
+    size: int
     seconds: float
 
 

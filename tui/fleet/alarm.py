@@ -69,7 +69,8 @@ class Alarm:
                 raise
             return f"alert_command {self._command[0]}: took longer than {self._deadline:g} s, ended"
         with contextlib.suppress(TimeoutError):  # a child that it left behind may hold its stderr
-            words = await asyncio.wait_for(said, _WORDS)
+            async with asyncio.timeout(_WORDS):
+                words = await said
             return f"alert_command {self._command[0]}: exit {status}{words and f': {words}'}" if status else ""
         return f"alert_command {self._command[0]}: exit {status}" if status else ""
 

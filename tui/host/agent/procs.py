@@ -1,5 +1,5 @@
-"""Processes, from /proc. Only ``stat`` and ``status`` are read in passing: ``cmdline``, ``environ`` and ``smaps`` can
-block while a process pins memory."""
+"""Processes, from /proc. Only ``stat`` is read in passing (and ``status``, for memory): ``cmdline``, ``environ`` and
+``smaps`` can block while a process pins memory."""
 
 from __future__ import annotations
 
@@ -198,22 +198,6 @@ def send_signal(proc: Proc, number: int) -> bool:
     finally:
         if fd is not None:
             os.close(fd)
-
-
-def resident(pids: Iterable[int]) -> int:
-    """Bytes: the sum of private anonymous memory plus the largest shared part, since every process that maps a
-    shared segment counts it. Grows smoothly while memory is pinned (VmLck and VmPin jump)."""
-    private = shared = 0
-    for pid in pids:
-        text = read_text("/proc/%d/status" % pid) or ""
-        private += _kib(text, "RssAnon:")
-        shared = max(shared, _kib(text, "RssShmem:"))
-    return (private + shared) * 1024
-
-
-def _kib(text: str, key: str) -> int:
-    at = text.find(key)
-    return int(text[at + len(key) :].split(None, 1)[0]) if at >= 0 else 0
 
 
 def title(proc: Proc, words: Iterable[str] | None = None) -> str:

@@ -106,7 +106,7 @@ class Watch:
             "at": time.time(),
             "alive": self._agent.runs.alive(self.process),
             "pids": pids,
-            "pinned": procs.resident(pids),
+            "pinned": memory.resident(pids),
             "available": free[1],
             "total": free[0],
             "source": "rss",
