@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.terminal import DEADLINE, ROOT, SCREEN_OFF, SCREEN_ON, Terminal
+from tests.terminal import DEADLINE, ROOT, SCREEN_OFF, SCREEN_ON, Terminal, is_clean
+from tests.waiting import until
 from tui.view.terminal import SIGNALS
 
 _CURSOR_ON = b"\x1b[?25h"
 
 
-_WITH_JOBS = (
-    "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
-)
-
-
-def is_clean(output: bytes) -> None:
-    """Whether each mode that was turned on was turned off after that."""
-    for mode in (b"1049", b"1000", b"1003", b"1006", b"2004", b"1004"):
-        assert output.rindex(b"\x1b[?" + mode + b"l") > output.rfind(b"\x1b[?" + mode + b"h"), mode
-    assert output.rindex(_CURSOR_ON) > output.rfind(b"\x1b[?25l")
-
-
-def takes_more(terminal: Terminal) -> bool:
-    """Whether a program can write to it without waiting for somebody to read."""
-    file = os.open(terminal.name, os.O_RDWR | os.O_NOCTTY)
-    try:
-        return bool(select.select([], [file], [], 0)[1])
-    finally:
-        os.close(file)
+WITH_JOBS = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
 
 
 @pytest.fixture
@@ -69,11 +50,12 @@ def test_a_signal_leaves_the_terminal_clean(terminal: Terminal, number: signal.S
 def test_a_signal_ends_it_while_the_terminal_reads_nothing(terminal: Terminal, number: signal.Signals) -> None:
     """Keys make it draw until no write is taken any more; what it drew is thrown away, and the modes are off."""
     terminal.shows("SERVERS")
-    deadline = time.monotonic() + DEADLINE
-    while takes_more(terminal):
-        assert time.monotonic() < deadline
-        terminal.press(b"w")
-        time.sleep(0.01)
+
+    def stuck() -> bool:
+        terminal.press(b"w" if terminal.takes_more() else b"")
+        return not terminal.takes_more()
+
+    until(stuck)
     terminal.process.send_signal(number)
     assert terminal.process.wait(DEADLINE) == 128 + number
     terminal.until(lambda: SCREEN_OFF in terminal.output and _CURSOR_ON in terminal.output)
@@ -89,7 +71,7 @@ def test_a_terminal_that_went_away_ends_it(terminal: Terminal) -> None:
 
 def test_ctrl_z_gives_the_shell_back_and_fg_draws_again(tmp_path: Path) -> None:
     shell = Terminal(
-        [sys.executable, "-c", _WITH_JOBS, "bash", "--norc", "--noprofile", "--noediting", "-i"], {"PS1": "shell$ "}
+        [sys.executable, "-c", WITH_JOBS, "bash", "--norc", "--noprofile", "--noediting", "-i"], {"PS1": "shell$ "}
     )
     try:
         shell.shows("shell$")

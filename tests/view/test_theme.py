@@ -8,11 +8,24 @@ from math import dist
 import pytest
 from textual.color import Color
 
+from tests.view.sources import FixedSource
+from tests.view.test_app import running
 from tui.sglang.model import Phase
 from tui.view.draw.board import INKS
 from tui.view.glance import GLYPHS
 from tui.view.log.filters import INKS as LOG_INKS
-from tui.view.theme import DARK, DARK_BLIND, DRAWN_INKS, LIGHT_BLIND, PALETTES, TEXT_INKS, THEMES, Inks
+from tui.view.theme import (
+    DARK,
+    DARK_BLIND,
+    DRAWN_INKS,
+    LIGHT_BLIND,
+    PALETTES,
+    TEXT_INKS,
+    THEMES,
+    Inks,
+    theme_name,
+    theme_names,
+)
 
 Three = tuple[float, float, float]
 
@@ -87,6 +100,14 @@ def test_the_colour_blind_tell_states_and_pools_apart(name: str, eyes: str) -> N
     pairs = [*combinations(sorted(set(INKS.values())), 2), ("kv", "mamba")]
     alike = {(one, other) for one, other in pairs if difference(palette[one], palette[other], eyes) < CLEARLY}
     assert not alike
+
+
+async def test_every_theme_that_is_offered_can_be_taken(source: FixedSource) -> None:
+    async with running(source) as (app, pilot):
+        for name in (*theme_names(), *sorted(app.available_themes)):
+            app.theme = theme_name(name)
+            await pilot.pause()
+            assert app.get_css_variables()["hcs-bad"].startswith("#")
 
 
 def test_each_state_has_its_own_shape() -> None:

@@ -33,6 +33,9 @@ class Act:
 
 FIXED = frozenset({"command_palette", "next_panel", "jump"})
 """Actions whose keys Textual binds, or that take the pressed key: they stay where they are."""
+_ON_BOARD = frozenset(
+    {"sort", "by_host", "only", "zoom", "wall", "merged", "back", "smoke_test", "discover", "forward"}
+)
 _KEYS_ONLY = FIXED | {"up", "down", "back"}
 
 ACTS: tuple[Act, ...] = (
@@ -113,10 +116,10 @@ ACTS: tuple[Act, ...] = (
     Act("log_end", "end", "End", "follow", "The log's end, following it", group="Log"),
     Act("zoom", "z", "z", "zoom", "The focused panel alone, and back", foot=9, group="View"),
     Act("wall", "w", "w", "wall", "The logs of all servers at once, and back", foot=8, group="View"),
+    Act("merged", "m", "m", "merged", "The logs of all listed servers in one, by time", foot=17, group="View"),
     Act("charts", "c", "c", "charts", "Throughput, queue and cache usage over time, and back", foot=10, group="View"),
     Act("hosts", "h", "h", "hosts", "Memory, GPUs and disks of all hosts, and back", foot=14, group="View"),
     Act("next_panel", "tab", "Tab", "next panel", "Focus the next panel (Shift+Tab: the one before)", group="View"),
-    Act("merged", "m", "m", "merged", "The logs of all listed servers in one, by time", foot=17, group="View"),
     Act("help", "question_mark", "?", "help", "This list", foot=2, group="View"),
     Act(
         "command_palette",
@@ -132,6 +135,11 @@ ACTS: tuple[Act, ...] = (
     Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", foot=1, group="View"),
 )
 BY_ID = {act.id: act for act in ACTS}
+
+
+def of_board(act: Act) -> bool:
+    """Whether it is off while another view or a dialog is shown: what it is about, or would ask, is not seen there."""
+    return act.changes or act.group == "Log" or act.id in _ON_BOARD
 
 
 def bindings() -> list[Binding]:

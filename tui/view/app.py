@@ -40,7 +40,8 @@ from tui.view.pending import Pending
 from tui.view.settings import Settings
 from tui.view.sheet import Sheet
 from tui.view.terminal import Endings, TerminalDriver, Watchdog, has_shell
-from tui.view.theme import THEMES, theme_name
+from tui.view.theme import THEMES, theme_name, theme_variables
+from tui.view.turns import Turns
 
 
 def _commands() -> type[Provider]:
@@ -79,6 +80,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self._on_ready = on_ready
         self.frozen = frozen
         self._pace = Pace()
+        self.turns = Turns(self)
         self._glances = Glances()
         self._seen: tuple[int, int] | None = None
         self._shape: tuple[int, Glance | None] = (-1, None)  # what the panels were arranged for
@@ -86,9 +88,9 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.pending = Pending()
         self.alerts = Alerts()
         self.earlier: dict[str, EarlierLog] = {}
+        self.merged: MergedLog | None = None
         self.listing = Listing()
         self._watchdog = Watchdog()
-        self.merged: MergedLog | None = None
         self._endings = Endings(self.leave)
         for own in THEMES:
             self.register_theme(own)
@@ -104,19 +106,23 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         found = super().get_driver_class()
         return TerminalDriver if found is LinuxDriver else found
 
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theme_variables(self.current_theme)
+
     def run(self, *args: Any, **options: Any) -> None:
         """Show it until it is left; signals do what they did before once the terminal is clean."""
+        self._endings.watch()
         try:
             super().run(*args, **options)
         finally:
             self._endings.stop()
+            self.close_merged()
 
     def leave(self, code: int) -> None:
         """End for a signal's sake: ``code`` is 128 + its number."""
         self.ended_by = self.ended_by or code
         self.exit()
 
-            self.close_merged()
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What all that is drawn goes through."""
         return [*super().get_line_filters(), *([self._ascii] if self.settings.ascii else [])]
@@ -141,7 +147,6 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.query_one(Board).focus()
         self.look()
         if not self.frozen:
-            self._endings.watch()
             self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))  # the screen is empty
             self.set_interval(1 / FAST, self._tick, name="tick")
         if self._on_ready:
@@ -157,7 +162,8 @@ class HcsApp(FormActions, AlertActions, ViewActions):
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)):
             self._pace.key()
-        await super().on_event(event)
+        if event.is_forwarded or not isinstance(event, (events.InputEvent, events.Paste)) or self.turns.takes(event):
+            await super().on_event(event)
 
     def on_resize(self, event: events.Resize) -> None:
         self.arrange()
@@ -249,6 +255,11 @@ class HcsApp(FormActions, AlertActions, ViewActions):
             self.select(name)
         else:
             self.run_worker(self.run_action(message.action), exit_on_error=False)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What belongs to the board, and what launches or ends something, is done on the board alone."""
+        act = actions.BY_ID.get(action)
+        return act is None or len(self.screen_stack) < 2 or not actions.of_board(act)
 
     def action_suspend(self) -> None:
         """Leave the terminal to the shell until ``fg``."""

@@ -20,9 +20,14 @@ from typing import Any, TextIO, cast
 
 from textual.drivers.linux_driver import LinuxDriver
 
+from tui.view.keyboard import read_keys
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 PATIENCE = 2.0  # seconds for a terminal to take what was drawn, before that is thrown away
-_CLEAN = b"\x1b[0m\x1b[?2004l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1004l\x1b[<u\x1b[?7h\x1b[?1049l\x1b[?25h"
+_CLEAN = (
+    b"\x1b[?2026l\x1b[0m\x1b[?2004l\x1b[?2048l\x1b[?1016l\x1b[?1000l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1004l\x1b[<u"
+    b"\x1b[?7h\x1b[?1049l\x1b[?25h"
+)
 
 
 class Endings:
@@ -37,18 +42,18 @@ class Endings:
 
     def watch(self) -> None:
         """Begin. Elsewhere than on the main thread nothing is done."""
-        if threading.current_thread() is not threading.main_thread():
-            return
-        loop = asyncio.get_running_loop()
+        if threading.current_thread() is threading.main_thread():
+            self._former = {number: signal.signal(number, self._handle) for number in SIGNALS}
 
-        def handle(number: int, frame: FrameType | None) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(self._leave, 128 + number)
-            if self._drain is None:
-                self._drain = threading.Thread(target=self._throw_away, daemon=True)
-                self._drain.start()
-
-        self._former = {number: signal.signal(number, handle) for number in SIGNALS}
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # nothing has been drawn yet, or all of it has been taken away
+            raise SystemExit(128 + number) from None
+        loop.call_soon_threadsafe(self._leave, 128 + number)
+        if self._drain is None:
+            self._drain = threading.Thread(target=self._throw_away, daemon=True)
+            self._drain.start()
 
     def stop(self) -> None:
         """End, with the handlers of before; a terminal whose output was thrown away is told again to be clean."""
@@ -88,6 +93,14 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._file = cast(Any, _Surviving(cast(TextIO, self._file)))  # what else a file does, nobody asks for
+
+    def run_input_thread(self) -> None:
+        read_keys(self.fileno, self.exit_event.is_set, self.process_message)
+
+    def stop_application_mode(self) -> None:
+        if self._mouse_pixels:
+            self.write("\x1b[?1016l")
+        super().stop_application_mode()
 
     def _sigtstp_application(self, *_: object) -> None:
         """Stop the whole job, as the terminal would: a shell waits for a wrapper, where one started us."""

@@ -124,9 +124,7 @@ class Inks:
 
     def __init__(self, theme: Theme, *, grey: bool = False, ascii: bool = False) -> None:
         self.ascii = ascii  # whether rows are drawn with characters of ASCII alone
-        base = PALETTES[DARK if theme.dark else LIGHT]
-        own = {key.removeprefix("hcs-"): value for key, value in theme.variables.items() if key.startswith("hcs-")}
-        self._palette = {**base, **(own or _from_theme(theme))}
+        self._palette = _palette(theme)
         if grey:
             self._palette = {ink: Color.parse(colour).monochrome.hex for ink, colour in self._palette.items()}
         self.ground = Style.parse(f"{self._palette['text']} on {self._palette['ground']}")
@@ -158,6 +156,18 @@ class Inks:
                 return Style(bgcolor=self._palette[word])
             case _:
                 return Style(color=self._palette[word])
+
+
+def _palette(theme: Theme) -> dict[str, str]:
+    """All inks of any theme."""
+    base = PALETTES[DARK if theme.dark else LIGHT]
+    own = {key.removeprefix("hcs-"): value for key, value in theme.variables.items() if key.startswith("hcs-")}
+    return {**base, **(own or _from_theme(theme))}
+
+
+def theme_variables(theme: Theme) -> dict[str, str]:
+    """The inks as the stylesheet's variables, for themes that do not have them."""
+    return {f"hcs-{ink}": colour for ink, colour in _palette(theme).items()}
 
 
 def _from_theme(theme: Theme) -> dict[str, str]:

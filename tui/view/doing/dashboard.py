@@ -13,6 +13,7 @@ from tui.view.log.earlier import EarlierLog
 from tui.view.log.merged import MergedLog
 from tui.view.pending import Pending
 from tui.view.settings import Settings
+from tui.view.turns import Turns
 
 
 class Dashboard(App[None]):
@@ -27,10 +28,11 @@ class Dashboard(App[None]):
     pending: Pending
     settings: Settings
     acts: tuple[Act, ...]
-    earlier: dict[str, EarlierLog]  # servers → the run whose log is shown instead of the current one's
     merged: MergedLog | None  # open, of the logs of all listed servers
+    earlier: dict[str, EarlierLog]  # servers → the run whose log is shown instead of the current one's
     order: Order = Order()  # of the board
     listing: Listing
+    turns: Turns
 
     @property
     def chosen(self) -> Glance | None:
@@ -60,10 +62,10 @@ class Dashboard(App[None]):
         """Give the panels their heights."""
         raise NotImplementedError
 
-    def select(self, name: str) -> None:
-        """Show the server called ``name`` in the detail panels."""
     def close_merged(self) -> None:
         """Show the selected server's own log again."""
         raise NotImplementedError
 
+    def select(self, name: str) -> None:
+        """Show the server called ``name`` in the detail panels."""
         raise NotImplementedError

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from textual.notifications import SeverityLevel
+from textual.widgets import Input
 
 from tui.fleet.api import Action, Describe, FetchLog, Kill, Launch, Outcome, Relaunch, SmokeTest
 from tui.sglang import verdict
@@ -40,8 +41,9 @@ class FormActions(ServerActions):
         self.ask(SmokeTest(chosen.name), lambda outcome: self._tell_test(chosen.name, outcome))
 
     def _tell_test(self, name: str, outcome: Outcome) -> None:
-        """A dialog, unless another one is open."""
-        if not outcome.ok or "text" not in outcome.details or len(self.screen_stack) > 1:
+        """A dialog, unless another one is open or something is typed."""
+        busy = len(self.screen_stack) > 1 or isinstance(self.focused, Input)
+        if not outcome.ok or "text" not in outcome.details or busy:
             self.tell(outcome)
             return
         from tui.view.screens.told import Told, smoke
@@ -55,7 +57,13 @@ class FormActions(ServerActions):
         if why := not_to_be_ended(chosen, "Relaunch"):
             self.notify(why, markup=False, timeout=8)
             return
-        self.ask(Describe(chosen.name), lambda outcome: self._edit(chosen.name, outcome))
+        opened = self.turns.hold()  # what is typed now is for the form
+
+        def open_form(outcome: Outcome) -> None:
+            self._edit(chosen.name, outcome)
+            opened()
+
+        self.ask(Describe(chosen.name), open_form)
 
     def _edit(self, name: str, described: Outcome) -> None:
         flags = described.details.get("flags")
@@ -92,21 +100,21 @@ class FormActions(ServerActions):
         """Show the log of one of a server's runs in the log pane, once it is on this side."""
         current = next((g.state.run for g in self.glances if g.name == server), None)
         if current is not None and current.run == run:
+            self.close_merged()
             self.earlier.pop(server, None)
             self.select(server)
             return
 
         def fetched(outcome: Outcome) -> None:
+            self.close_merged()
             path = outcome.details.get("path")
             if not isinstance(path, Path):
                 self.tell(outcome)
-            self.close_merged()
                 return
             self.earlier[server] = EarlierLog(run, path)
             self.select(server)
 
         self.notify(f"fetching the log of {run}", markup=False, timeout=3)
-            self.close_merged()
         self.ask(fetch, fetched)
 
     def action_bulk(self) -> None:
