@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.sglang.test_memory import fits_room
 from tui.sglang import memory
 from tui.sglang.advice import advise
 from tui.sglang.advice_flags import nearest_flag
@@ -62,11 +63,11 @@ def test_the_advised_size_fits(version: str | None, ranks: int, held: float) -> 
     found = re.search(r"--hicache-size (\d+) or less fits", advice)
     if found is None:
         assert "no --hicache-size fits" in advice
-        assert not memory.fits_room(1, need.room_gb, need.sizes + need.beside, need.ranks)
+        assert not fits_room(1, need.room_gb, need.sizes + need.beside, need.ranks)
         return
     size = int(found[1])
-    assert memory.fits_room(size, need.room_gb, need.sizes + need.beside, need.ranks)
-    assert not memory.fits_room(size + 1, need.room_gb, need.sizes + need.beside, need.ranks)
+    assert fits_room(size, need.room_gb, need.sizes + need.beside, need.ranks)
+    assert not fits_room(size + 1, need.room_gb, need.sizes + need.beside, need.ranks)
     # and it fits the plan: what all ranks take is no more than what they may
     total = memory.plan({**facts.args, "hicache_size": size, "enable_hierarchical_cache": True}, version, True).total_gb
     shared = memory.version_tuple(version) is not None and (memory.version_tuple(version) or (0,)) >= (0, 5, 19)

@@ -145,7 +145,7 @@ async def _compare(references: Sequence[tuple[Profile, Server, str]], as_json: b
         if (record.log_size or 0) > 2 * WHOLE:
             narrate(f"{server.name}/{record.run}: the middle of its log was left out")
     now = time.time()
-    rows = comparison(found, now)
+    rows = comparison(found)
     if as_json:
         print_text(comparison_json(found, rows, now))
     else:

@@ -58,7 +58,7 @@ class Session:
         Two steps, because login files may read stdin, or hand it to another shell: what is sent before the mark can
         be lost, or executed.
         """
-        rest = await self._until("a sign of life", MARK_SECONDS, mark.encode())
+        rest = await self._until(MARK_SECONDS, mark.encode())
         self._channel.write(source.blob(config))
         data, greeting = rest, None
         try:
@@ -78,7 +78,7 @@ class Session:
         self._tasks = [asyncio.create_task(self._pump()), asyncio.create_task(self._ping())]
         return self.hello
 
-    async def _until(self, what: str, seconds: float, mark: bytes) -> bytes:
+    async def _until(self, seconds: float, mark: bytes) -> bytes:
         try:
             async with asyncio.timeout(seconds):
                 while mark not in self._noise:

@@ -97,13 +97,13 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def comparison(runs: Sequence[PastRun], now: float) -> Rows:
+def comparison(runs: Sequence[PastRun]) -> Rows:
     """Rows of (what, value of each run): outcome, flags that differ, seconds per stage, pools, throughput."""
     head = [["", *(f"{run.record.server}/{run.record.run}" for run in runs)]]
-    return [*head, *_outcomes(runs, now), *_flags(runs), *_stages(runs), *_pools(runs)]
+    return [*head, *_outcomes(runs), *_flags(runs), *_stages(runs), *_pools(runs)]
 
 
-def _outcomes(runs: Sequence[PastRun], now: float) -> Iterator[list[str]]:
+def _outcomes(runs: Sequence[PastRun]) -> Iterator[list[str]]:
     failures = [verdict.failure(run.state) for run in runs]
     yield ["host", *(run.host for run in runs)]
     yield ["state", *map(_state, runs)]

@@ -52,8 +52,8 @@ def of_chain(old: Clue, new: Clue, how: str) -> Clue:
 
 
 def refines(chain: Clue, kind: FailureKind | None, weight: int) -> bool:
-    """Whether a line of the text says more than the exception: the exception says nothing, or the same less "
-    "exactly."""
+    """Whether a line of the text says more than the exception: the exception says nothing, or the same less
+    exactly."""
     if chain.explanation is None or (weight > chain.weight and chain.text.rstrip().endswith(":")):
         return True
     if kind is chain.kind:

@@ -49,7 +49,7 @@ def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
     """Kind and explanation of a clue, with what else is known of the server."""
     capture = _CAPTURE.search(found.text)
     if capture is not None:
-        return _capture(capture["why"], found, facts)
+        return _capture(capture["why"])
     if found.explanation is None:
         return _unexplained(found, facts)
     if found.kind is None:
@@ -67,7 +67,7 @@ def _judge(found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
     return found.kind, found.explanation
 
 
-def _capture(why: str, found: Clue, facts: LogFacts) -> tuple[FailureKind, str]:
+def _capture(why: str) -> tuple[FailureKind, str]:
     """``Capture cuda graph failed: X`` is judged by X; the four hints that SGLang prints are about memory only."""
     row = match(why, EXCEPTIONS) or match(f"Exception: {why}", EXCEPTIONS)
     if row is None:

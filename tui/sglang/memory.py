@@ -21,7 +21,6 @@ RESERVE_GB = RESERVE_BYTES / GB
 ROUNDING_GB = 0.5  # a pool is rounded up by as much as one page or state slot; the largest known are smaller
 
 SPLIT_SINCE = (0, 5, 17)  # --hicache-size is divided between the pools
-HYBRID_SINCE = (0, 5, 10)  # HiCache with Mamba
 SHARED_CHECK_SINCE = (0, 5, 19)  # the check against free memory divides by the ranks on the host
 LARGER_UNTIL = (0, 5, 14)  # the host pool must be larger than the device pool
 RESERVE_TOLD_SINCE = (0, 4, 9)  # "free" in the message is after the reserve
@@ -63,11 +62,10 @@ class HostPlan:
 
 @dataclass(frozen=True, slots=True)
 class HostFit:
-    """Whether a plan fits: ``None`` when that cannot be told. ``largest_size`` is the largest "
-    "``--hicache-size`` that does."""
+    """Whether a plan fits: ``None`` when that cannot be told. ``largest_size`` is the largest ``--hicache-size`` that
+    does."""
 
     fits: bool | None
-    needed_gb: float | None
     available_gb: float
     largest_size: int | None
 
@@ -79,8 +77,8 @@ def version_tuple(version: str | None) -> tuple[int, int, int] | None:
 
 
 def flags(args: Mapping[str, object]) -> dict[str, str]:
-    """Flags of a profile (``hicache-size: 150``) or of a server_args dump (``hicache_size='150'``), under "
-    "one spelling."""
+    """Flags of a profile (``hicache-size: 150``) or of a server_args dump (``hicache_size='150'``), under
+    one spelling."""
     names = {
         "tp": "tp_size",
         "dp": "dp_size",
@@ -128,8 +126,8 @@ def sizes_per_rank(version: str | None, hybrid: bool | None) -> int:
 def plan(
     args: Mapping[str, object], version: str | None = None, hybrid: bool | None = None, ranks: int | None = None
 ) -> HostPlan:
-    """The host memory that these flags ask for. ``hybrid`` and ``ranks`` are worked out from the flags if "
-    "not given."""
+    """The host memory that these flags ask for. ``hybrid`` and ``ranks`` are worked out from the flags if
+    not given."""
     flag = flags(args)
     ranks = ranks_on_host(args) if ranks is None else max(1, ranks)
     if not _true(flag.get("enable_hierarchical_cache")):
@@ -187,13 +185,13 @@ def fit(planned: HostPlan, available_bytes: int) -> HostFit:
     """Whether a plan fits into the memory that its host has available (MemAvailable, or less if a cgroup says so)."""
     available_gb = available_bytes / GB
     if not planned.enabled:
-        return HostFit(True, 0.0, available_gb, None)
+        return HostFit(True, available_gb, None)
     if planned.total_gb is None or planned.size_gb is None:
-        return HostFit(None, None, available_gb, None)
+        return HostFit(None, available_gb, None)
     needed = planned.total_gb + planned.reserve_gb
     times = max(1, round(planned.total_gb / planned.size_gb / planned.ranks))
     largest = largest_size(available_gb - planned.reserve_gb, times, planned.ranks)
-    return HostFit(needed <= available_gb, needed, available_gb, largest)
+    return HostFit(needed <= available_gb, available_gb, largest)
 
 
 def largest_size(room_gb: float, sizes: float, ranks: int) -> int:
@@ -202,11 +200,6 @@ def largest_size(room_gb: float, sizes: float, ranks: int) -> int:
     if not math.isfinite(room_gb) or sizes < 1 or ranks < 1:
         return 0
     return max(0, math.floor(room_gb / sizes / ranks - ROUNDING_GB))
-
-
-def fits_room(size: int, room_gb: float, sizes: float, ranks: int) -> bool:
-    """Whether ``--hicache-size size``, taken ``sizes`` times on each of ``ranks``, fits into ``room_gb``."""
-    return (size + ROUNDING_GB) * sizes * ranks <= room_gb
 
 
 def host_gb(pools: Iterable[Pool]) -> float:

@@ -66,7 +66,7 @@ class Numbers:
             self.summarized,
         )
 
-    def take(self, ranks: str, message: str) -> bool:
+    def take(self, message: str) -> bool:
         """Read one message; whether it was the summary line, which says nothing else."""
         if _TRIGGER.search(message, 0, 400) is None:
             return False

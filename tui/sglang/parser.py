@@ -260,7 +260,7 @@ class LogParser:
         if not self.recognized:
             seen = message[:2000] if b"\r" in line.raw else line.raw[:2000].decode("latin-1")
             self.recognized = _OWN.search(seen) is not None
-        if self.numbers.take(line.ranks, message):
+        if self.numbers.take(message):
             self.stages.hint(message, line.time or self.last_local)
             return
         if SOME_STAGE.search(message, 0, 400) is not None:

@@ -41,7 +41,7 @@ class Check:
         if self._cwd:
             self._with_cwd(self._cwd)
         self._plain_checks()
-        self._command("GPUs", NVIDIA, self._on_gpus)
+        self._command(NVIDIA, self._on_gpus)
         self._finish_one()
 
     def _guard(self, name: str, look: Callable[[], str | None], found: str | None = None) -> str | None:
@@ -62,7 +62,7 @@ class Check:
         else:
             path = self._guard("interpreter", lambda: preflight.program(argv[0], cwd, self._env))
             if path and sglang:
-                self._command("sglang", [path, "-c", VERSION], self._on_sglang, timeout=20.0)
+                self._command([path, "-c", VERSION], self._on_sglang, timeout=20.0)
         self._keys(path)
         self._guard(
             "log", lambda: preflight.log_link(self._spec.get("log_link"), cwd, make=False) or "in the run directory"
@@ -128,9 +128,7 @@ class Check:
         low = left < LOW_DISK
         self._rows.append([name, "warn" if low else "pass", text, "Free some space." if low else ""])
 
-    def _command(
-        self, name: str, argv: list[str], done: Callable[[int | None, str], None], timeout: float = 10.0
-    ) -> None:
+    def _command(self, argv: list[str], done: Callable[[int | None, str], None], timeout: float = 10.0) -> None:
         self._pending += 1
 
         def finished(status: int | None, output: bytes) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Iterable, Iterator, NamedTuple
 
 from .files import read_text
 
-PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 TITLE = 8  # letters of ``sglang::``, which the children of a server have before their names
 

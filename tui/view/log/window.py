@@ -118,7 +118,7 @@ class Window:
             cut = data.rfind(b"\n") + 1
             end = self.high + cut
             if cut == 0:
-                stop = _next_break(self.file, self.high + len(data), budget) if len(data) == BLOCK else None
+                stop = _next_break(self.file, self.high + len(data)) if len(data) == BLOCK else None
                 if stop is None:
                     break
                 data, end = _huge(self.file, self.high, stop + 1), stop + 1
@@ -174,8 +174,8 @@ class Window:
         return out
 
 
-def _next_break(file: LogFile, offset: int, budget: int) -> int | None:
-    """The offset of the first newline from ``offset`` on, at least ``budget`` bytes far."""
+def _next_break(file: LogFile, offset: int) -> int | None:
+    """The offset of the first newline from ``offset`` on."""
     while offset < file.size:
         data = file.read(offset, min(file.size, offset + BLOCK))
         found = data.find(b"\n")
