@@ -24,10 +24,13 @@ from tui.demo.machine import Hardware, Machine, OnGpu, Share
 from tui.demo.sizes import GB, GIB, QWEN, RESERVE, host_slots, host_tokens
 from tui.fleet.api import Kill, Launch, Relaunch
 from tui.fleet.fleet import Fleet
+from tui.fleet.supervisor import Supervisor
 from tui.host.machine import Machine as Seen
 from tui.profile.load import load, loads
 from tui.sglang import verdict
+from tui.sglang.events import Event, Watched
 from tui.sglang.model import Phase
+from tui.sglang.state import ServerState
 
 KIB = 2 * 1024  # the kernel's files tell KiB
 
@@ -67,7 +70,15 @@ async def pinned(fleet: Fleet, server: str, expected: int) -> None:
 
 async def test_every_figure_of_a_host_is_that_of_its_servers(tmp_path: Path) -> None:
     """What the log of the server that failed says, the reading beside a log, the hosts view, and the checks."""
+    told: set[tuple[int | None, int | None]] = set()
+
+    def heard(supervisor: Supervisor, before: ServerState, event: Event) -> None:
+        host, memory = fleet.host_of(supervisor.server.name).state, supervisor.state.memory
+        if isinstance(event, Watched) and memory:
+            told.add((memory.available, host.memory_available))
+
     async with demo(tmp_path) as fleet:
+        fleet.listeners.append(heard)
         await free(fleet, HARDWARE.available)
         kv, mamba = options("gpu0").host_pools
         kv, mamba = host_tokens(kv, QWEN) * QWEN.kv_per_token, host_slots(mamba, QWEN) * QWEN.slot
@@ -88,6 +99,8 @@ async def test_every_figure_of_a_host_is_that_of_its_servers(tmp_path: Path) -> 
         seen = await look(fleet)
         assert (seen.total, seen.limit) == (314 * GIB, None)  # this machine's cgroups are not the host's
         assert (seen.available - 150 * GB - RESERVE) / GB == pytest.approx(float(said[2]), abs=0.01)
+
+        assert len(told) > 2 and all(beside_the_log == of_the_host for beside_the_log, of_the_host in told)
 
         checks, _ = await host_checks(fleet.profile, fleet.profile.servers)
         found = {(check.server, check.check): (check.result, check.found) for check in checks}

@@ -196,12 +196,23 @@ class HostWatch:
         self._changed()
 
     def _deliver(self, event: LogBytes | RunWatch | RunEnded) -> None:
+        if isinstance(event, RunWatch):
+            self._remember_memory(event)
         for supervisor in self.supervisors:
             if supervisor.follows(event.run):
                 supervisor.on_event(event)
                 return
         if isinstance(event, LogBytes):
             event.handled()
+
+    def _remember_memory(self, seen: RunWatch) -> None:
+        """A look at a run tells of its host's memory too, and comes more often than one at the host."""
+        if seen.available is None or seen.total is None:
+            return
+        machine = self.state.machine
+        if machine is not None and machine.limit is None:
+            machine = replace(machine, available=seen.available)
+        self.state = replace(self.state, memory_available=seen.available, memory_total=seen.total, machine=machine)
 
     def _connected(self, hello: Hello) -> None:
         back, self.hello, self.error = self.error is not None, hello, None
