@@ -111,7 +111,7 @@ def test_heartbeat() -> None:
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0.0s"), (9.94, "9.9s"), (9.96, "10s"), (59.4, "59s"), (59.6, "1m00s"), (161, "2m41s"), (3599.7, "1h00"),
-     (3720, "1h02"), (86399.9, "1d00h"), (277200, "3d05h"), (-1, "0.0s")],
+     (3720, "1h02"), (86399.9, "1d00h"), (277200, "3d05h"), (-1, "0s")],
 )  # fmt: skip
 def test_spans(seconds: float, text: str) -> None:
     assert span(seconds) == text

@@ -9,7 +9,8 @@ GIB_IN_GB = 1024**3 / 1e9
 
 def span(seconds: float) -> str:
     """A duration in at most six characters: ``7.2s``, ``48s``, ``2m41s``, ``1h02``, ``3d04h``."""
-    seconds = max(0.0, seconds)
+    if seconds < 0:
+        return "0s"
     if seconds < 9.95:
         return f"{seconds:.1f}s"
     whole = round(seconds)

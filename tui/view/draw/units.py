@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tui.report.units import span as span
+
 NARROW_SPACE = " "
 
 
@@ -24,22 +26,6 @@ def rate(value: float) -> str:
     if value < 99.95:
         return f"{value:.1f}"
     return count(value) if value < 99_999.5 else short(value)
-
-
-def span(seconds: float) -> str:
-    """A duration: 4.2s, 38s, 2m41s, 1h02, 3d04h."""
-    if seconds < 0:
-        return "0s"
-    if seconds < 9.95:
-        return f"{seconds:.1f}s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m{whole % 60:02d}s"
-    if whole < 86400:
-        return f"{whole // 3600}h{whole % 3600 // 60:02d}"
-    return f"{whole // 86400}d{whole % 86400 // 3600:02d}h"
 
 
 def brief(seconds: float) -> str:
