@@ -5,7 +5,7 @@ The first paint is the frame with the profile's name; the profile is read behind
 On a real pty, as a terminal would run it; nothing is injected. The host of the profile is a port of this machine where
 nobody listens: no paint waits for a host. Prints medians of several runs.
 
-    python tests/bench/first_paint.py [--runs 9]
+    python -m tests.bench.first_paint [--runs 9] [--nice 10]
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ import tempfile
 import termios
 import time
 from pathlib import Path
+
+from tests.bench._rig import load, prefer
+from tests.bench._tidy import tidy
 
 HCS_TUI = Path(sys.executable).parent / "hcs-tui"
 PROFILE = """\
@@ -89,7 +92,10 @@ def row(name: str, samples: list[float]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=9)
-    runs = parser.parse_args().runs
+    parser.add_argument("--nice", type=int, default=0, help="go before the neighbours by so many levels")
+    options = parser.parse_args()
+    runs = options.runs
+    prefer(options.nice)
     with tempfile.TemporaryDirectory() as home:
         env = {**os.environ, "HOME": home, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
         profile = Path(home, "paint.yaml")
@@ -100,11 +106,13 @@ def main() -> None:
             "hcs-tui PROFILE, first paint": (FRAME, [str(HCS_TUI), str(profile)]),
             "hcs-tui PROFILE, first paint of a server": (SEEN, [str(HCS_TUI), str(profile)]),
         }
-        print(f"{'ms from the start of the process':<44}{'median':>9}{'least':>9}{'most':>9}   ({runs} runs each)")
+        print(f"{runs} runs each, {load()}\n")
+        print(f"{'ms from the start of the process':<44}{'median':>9}{'least':>9}{'most':>9}")
         for name, (mark, command) in measured.items():
             seconds_to(mark, command, env)  # files into the page cache
             print(row(name, [seconds_to(mark, command, env) for _ in range(runs)]), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    with tidy():
+        main()

@@ -1,6 +1,6 @@
 """Many hosts with many servers that write without a pause: is every byte spooled, and what does the watching cost?
 
-    python -m tests.bench.fleet_load [--hosts 16] [--servers 4] [--rate 100] [--seconds 60]
+    python -m tests.bench.fleet_load [--hosts 16] [--servers 4] [--rate 100] [--seconds 30]
 
 One real sshd on loopback for each host, one fleet without a screen as the client. Every server writes its lines one by
 one, as SGLang does, listens on its port and answers what is asked there. All of it shares one machine, so the figures
@@ -25,6 +25,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.bench._tidy import tidy
 from tests.host.sshd import Sshd, start_sshd
 from tests.ports import free_port
 from tui.fleet.api import Kill, Launch, Outcome
@@ -209,6 +210,7 @@ if __name__ == "__main__":
     asked.add_argument("--hosts", type=int, default=16)
     asked.add_argument("--servers", type=int, default=4)
     asked.add_argument("--rate", type=float, default=100.0)
-    asked.add_argument("--seconds", type=float, default=60.0)
+    asked.add_argument("--seconds", type=float, default=30.0)
     options = asked.parse_args()
-    asyncio.run(main(options.hosts, options.servers, options.rate, options.seconds))
+    with tidy():
+        asyncio.run(main(options.hosts, options.servers, options.rate, options.seconds))

@@ -1,6 +1,6 @@
 """The dashboard under a flood of log lines: CPU, key to paint, memory, and whether a byte is lost.
 
-    python -m tests.bench.flood [--runs 3] [--seconds 10] [--nice 10] [wall pane board million …]
+    python -m tests.bench.flood [--runs 1] [--seconds 12] [--nice 10] [wall pane board million …]
 
 The real program on a real pty; files on the host grow, and their bytes come through an agent over a real sshd on
 loopback. Keys are pressed at uneven times; a key is answered when the terminal gets what it changes. CPU is that of
@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.bench._program import Program, percentile
 from tests.bench._rig import Rig, load, prefer, ready_servers
+from tests.bench._tidy import tidy
 from tests.bench._writer import END
 
 _SGR = rb"(?:\x1b\[[0-9;]*m)*"
@@ -140,7 +141,7 @@ def row(name: str, results: list[Result]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", default=["wall", "pane", "board"])
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--nice", type=int, default=0, help="go before the neighbours by so many levels")
     options = parser.parse_args()
@@ -161,4 +162,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with tidy():
+        main()

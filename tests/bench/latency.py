@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.bench._tidy import tidy
 from tests.host.links import HostOf, opened, python, ssh_host
 from tests.host.sshd import start_sshd
 from tui.host.api import LinkEvent, LogBytes
@@ -114,4 +115,5 @@ async def main() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    with tidy():
+        asyncio.run(main())

@@ -1,6 +1,6 @@
 """A new session with an empty spool: ten running servers with logs of 100 MB, over a real sshd.
 
-python -m tests.bench.readopt [RUNS [MEGABYTES]]
+python -m tests.bench.readopt [RUNS [MEGABYTES]]    (3 runs, 100 MB)
 """
 
 # ruff: noqa: ASYNC110  # nothing tells of a log that is not followed
@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from tests.bench._tidy import tidy
 from tests.fleet.rig import DEADLINE
 from tests.fleet.test_readoption import CLUE, SERVER, STARTUP, batches
 from tests.host.links import ssh_host
@@ -90,7 +91,7 @@ async def ended(rig: Profile, folder: Path) -> None:
     await fleet.close()
 
 
-async def main(runs: int = 5, megabytes: int = 100) -> None:
+async def main(runs: int = 3, megabytes: int = 100) -> None:
     half = batches(0, megabytes * 3_600)
     log = STARTUP + half + CLUE + half
     rows = []
@@ -119,4 +120,5 @@ async def main(runs: int = 5, megabytes: int = 100) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*map(int, sys.argv[1:])))
+    with tidy():
+        asyncio.run(main(*map(int, sys.argv[1:])))
