@@ -47,6 +47,7 @@ class Terminal:
                     self.output += os.read(self.main, 65536)
                 except OSError:  # the other side is closed
                     self.process.wait(DEADLINE)
+                    assert condition(), self.output[-2000:]
 
     def shows(self, text: str) -> None:
         self.until(lambda: text.encode() in self.output)

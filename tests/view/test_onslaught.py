@@ -34,6 +34,13 @@ ODD = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "text", ["\x1b[2J", "\x1b]0;owned\x07", "\x1b]8;;http://x\x07", "\x08", "\u202e", "\x9b1m", "\r", "\0"]
+)
+def test_what_leaks_is_seen(text: str) -> None:
+    assert leaked(f"\x1b[1;1Hbefore {text} after\r\n".encode())
+
+
 class Watched(Terminal):
     """Whose output is looked through for what leaked."""
 
@@ -101,7 +108,7 @@ def hostile(tmp_path: Path) -> Path:
     path = tmp_path / "hostile.log"
     texts = [text.encode("utf-8", "surrogatepass") for text in (*HOSTILE, ALL)]
     with path.open("wb") as file:
-        file.write(b"[2025-11-30 02:34:12] Load weight begin. avail mem=94.41 GB\n")
+        file.write(b"[2025-11-30 02:34:12] Load weight begin. avail mem=94.41 GB\n" * 2000)
         for n in range(3000):
             noise = chance.randbytes(chance.randint(0, 200))
             file.write(b"line %d " % n + b"".join(chance.choices(texts, k=3)) + noise + b"\n")
