@@ -68,8 +68,8 @@ def _ink(glance: Glance) -> str:
 
 
 def _rate(glance: Glance, columns: int) -> Row | None:
-    if glance.sample is None:
-        return [cell("—", columns, "muted", right=True)]
+    if glance.sample is None or (glance.generate is None and glance.sample.running):
+        return [cell("—", columns, "muted", right=True)]  # not told yet
     if glance.generate is None or glance.stale:
         return [cell("idle", columns, "muted", right=True)]
     return [cell(units.rate(glance.generate), columns - 6, "text bold", right=True), Span(" tok/s", "muted")]
