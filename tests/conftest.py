@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.host.sshd import Sshd, running_sshd
 from tests.leftovers import none_left
 
 _FOLDERS = ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME")
@@ -44,6 +45,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setenv("TERM", "xterm-256color")
         patch.setenv("LC_ALL", "C.UTF-8")
         yield folder
+
+
+@pytest.fixture
+def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
+    """An sshd for one test."""
+    with running_sshd(tmp_path_factory.mktemp("sshd")) as running:
+        yield running
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.sshd import Sshd, sshd
+from tests.host.sshd import Sshd
 from tests.terminal import Terminal
 
-__all__ = ["sshd"]
 PASSPHRASE = "correct horse"
 COMMAND = [sys.executable, "-m", "tui"]
 

@@ -15,11 +15,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.cli.test_frame import ROOT, hcs_tui
-from tests.host.sshd import Sshd, sshd, start_sshd
+from tests.host.sshd import Sshd, start_sshd
 from tests.ports import free_port
 from tests.waiting import until
 
-__all__ = ["sshd"]
 PATIENCE = 90  # seconds for a program to end
 # The program with less patience than people have. Its own module is named, as the file is run as one.
 HASTY = """

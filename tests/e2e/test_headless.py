@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.sshd import Sshd, running_sshd
 from tests.ports import free_port
 from tests.report.keeping import kept
 
@@ -68,10 +68,8 @@ def write_profile(folder: Path, ssh: dict[str, str], scenarios: dict[str, str]) 
 
 @pytest.fixture(scope="module")
 def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    require_sshd()
-    running = start_sshd(tmp_path_factory.mktemp("sshd") / "sshd")
-    yield running
-    running.stop()
+    with running_sshd(tmp_path_factory.mktemp("sshd") / "sshd") as running:
+        yield running
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet.rig import DEADLINE, ROOT
-from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.sshd import Sshd, require_sshd, running_sshd, start_sshd
 from tests.host.weather import Weather, namespace, weather
 from tests.ports import free_port
 from tests.processes import is_running, kill_now
@@ -52,10 +52,8 @@ IDLE = f"import time; print({READY.decode().strip()!r}, flush=True); time.sleep(
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Sshd]:
-    require_sshd()
-    running = start_sshd(tmp_path / "sshd")
-    yield running
-    running.stop()
+    with running_sshd(tmp_path / "sshd") as running:
+        yield running
 
 
 @pytest.fixture
@@ -134,8 +132,11 @@ async def test_a_long_log_is_whole_after_twelve_cuts_from_the_first_byte_on(
         two.start()
         try:
             again = two.supervisors["on-box"]
-            done = lambda: again.state.log.size == len(WHOLE) and not again.state.log.missing  # noqa: E731
-            assert await two.until(done, DEADLINE), f"{again.state.log.size} {again.state.log.missing} {proxy.cuts}"
+
+            def whole() -> bool:
+                return again.state.log.size == len(WHOLE) and not again.state.log.missing
+
+            assert await two.until(whole, DEADLINE), f"{again.state.log.size} {again.state.log.missing} {proxy.cuts}"
             assert proxy.cuts == 12, f"the log was whole after {proxy.cuts} cuts (HCS_SEED={SEED})"
             assert again.state.log == first.state.log
             assert again.log_path and again.log_path.read_bytes() == WHOLE

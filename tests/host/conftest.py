@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.links import HostOf, opened, ssh_host
-from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.sshd import Sshd, running_sshd
 from tui.host.link import HostLink
 
 
@@ -20,19 +20,15 @@ async def local(tmp_path: Path) -> AsyncIterator[HostLink]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Sshd]:
-    require_sshd()
-    running = start_sshd(tmp_path / "sshd")
-    yield running
-    running.stop()
+    with running_sshd(tmp_path / "sshd") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
 def lasting_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
     """One sshd for all tests that do it no harm."""
-    require_sshd()
-    running = start_sshd(tmp_path_factory.mktemp("lasting") / "sshd")
-    yield running
-    running.stop()
+    with running_sshd(tmp_path_factory.mktemp("lasting") / "sshd") as running:
+        yield running
 
 
 @pytest.fixture(params=["local", "ssh"])

@@ -1,7 +1,4 @@
-"""OpenSSH's sshd on loopback, with keys and settings of its own. Import ``sshd`` as a fixture::
-
-from tests.host.sshd import Sshd, sshd  # noqa: F401
-"""
+"""OpenSSH's sshd on loopback, with keys and settings of its own."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -138,10 +136,12 @@ def require_sshd() -> None:
     pytest.skip("no OpenSSH sshd on this machine")
 
 
-@pytest.fixture
-def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sshd]:
-    """An sshd for one test."""
+@contextmanager
+def running_sshd(folder: Path, *lines: str) -> Iterator[Sshd]:
+    """An sshd for the length of a block; skips where there is none."""
     require_sshd()
-    server = start_sshd(tmp_path_factory.mktemp("sshd"))
-    yield server
-    server.stop()
+    server = start_sshd(folder, *lines)
+    try:
+        yield server
+    finally:
+        server.stop()

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.host.sshd import Sshd, sshd  # noqa: F401  a fixture
+from tests.host.sshd import Sshd
 from tests.ports import free_port
 from tests.real_sglang import environment
 from tests.real_sglang.driver import PATIENCE, complete, end_all, get, hcs_tui, working_in
@@ -55,7 +55,7 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, sshd: Sshd) -> Iterator[Site]:  # noqa: F811
+def site(tmp_path: Path, sshd: Sshd) -> Iterator[Site]:
     python = environment.ensure(ENVIRONMENT)
     model = tmp_path / "model"
     script = environment.HERE / "make_tiny_model.py"

@@ -7,6 +7,7 @@ from math import dist
 
 import pytest
 from textual.color import Color
+from textual.theme import Theme
 
 from tests.view.sources import FixedSource
 from tests.view.test_app import running
@@ -121,11 +122,11 @@ def test_the_palettes_name_the_same_inks() -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES, ids=lambda theme: theme.name)
-def test_inks_add_up_and_turn_grey(theme: object) -> None:
-    inks = Inks(theme)  # type: ignore[arg-type]  # parametrize loses the type
+def test_inks_add_up_and_turn_grey(theme: Theme) -> None:
+    inks = Inks(theme)
     assert inks["bad bold"].bold and inks["bad bold"].color == inks["bad"].color
     assert inks["text choice"].bgcolor != inks["text"].bgcolor
-    grey = Inks(theme, grey=True)  # type: ignore[arg-type]  # parametrize loses the type
+    grey = Inks(theme, grey=True)
     for ink in TEXT_INKS:
         r, g, b = grey.rgb(ink)
         assert r == g == b

@@ -97,8 +97,9 @@ class _Serving:
     def _access(self, peer: str, asked: Asked, answer: Answer) -> None:
         """An access line, unless the flags hide it."""
         level = self.options.flags["log_level_http"] or self.options.flags["log_level"]
-        hidden = self.options.flags.get("uvicorn_access_log_exclude_prefixes") or []
-        if level in ("info", "debug") and not any(asked.path.startswith(str(prefix)) for prefix in hidden):  # type: ignore[attr-defined]
+        given = self.options.flags.get("uvicorn_access_log_exclude_prefixes")
+        hidden = tuple(map(str, given)) if isinstance(given, list) else ()
+        if level in ("info", "debug") and not asked.path.startswith(hidden):
             _uvicorn(f'{peer} - "{asked.method} {asked.path} HTTP/1.1" {answer.reason}', stream=STDOUT)
 
     async def _warm_up(self) -> None:

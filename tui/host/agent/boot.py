@@ -56,6 +56,6 @@ class MemoryImporter:
 
 sys.meta_path.insert(0, MemoryImporter())
 
-from hcs_agent import main  # type: ignore[import-not-found]  # noqa: E402
+from hcs_agent import main  # type: ignore[import-not-found]  # noqa: E402  # there by the importer above
 
 main.start(SOURCES, CONFIG, sys.argv[1:])
