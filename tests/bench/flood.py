@@ -1,6 +1,6 @@
 """The dashboard under a flood of log lines: CPU, key to paint, memory, and whether a byte is lost.
 
-    python -m tests.bench.flood [--runs 1] [--seconds 12] [--nice 10] [wall pane board million …]
+    python -m tests.bench.flood [--runs 1] [--seconds 12] [--nice 10] [wall merged pane board million …]
 
 The real program on a real pty; files on the host grow, and their bytes come through an agent over a real sshd on
 loopback. Keys are pressed at uneven times; a key is answered when the terminal gets what it changes. CPU is that of
@@ -58,6 +58,7 @@ def stop_and_go(servers: int) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
 
 SCENARIOS = {
     "wall": Scenario(16, 1000, b"w", walk),
+    "merged": Scenario(16, 1000, b"m", stop_and_go),
     "pane": Scenario(1, 50_000, b"z", stop_and_go),
     "board": Scenario(64, 2, b"", walk, (1.0, 2.0)),
     "million": Scenario(1, 50_000, b"z", stop_and_go),

@@ -31,7 +31,7 @@ def heads(servers: Iterable[str]) -> dict[str, str]:
 
 def inks(heads: Iterable[str]) -> dict[str, str]:
     """Heads → inks."""
-    return {head: INKS[place % len(INKS)] for place, head in enumerate(heads)}
+    return {head: f"{INKS[place % len(INKS)]} bold" for place, head in enumerate(heads)}
 
 
 def body(text: str) -> str:

@@ -100,7 +100,7 @@ class Stream:
 
     def _put(self, raw: bytes, end: int, now: float) -> None:
         for line in (raw,) if len(raw) <= MAX_BYTES and b"\r" not in raw else _shown(raw):
-            at = self._time(line, now)
+            at = self.time(line, now)
             if at != self.at:
                 self._flush()
                 self.at = at
@@ -113,7 +113,8 @@ class Stream:
             self.queue.append(Piece(self.at, self._end, text))
             self._lines = []
 
-    def _time(self, line: bytes, now: float) -> float:
+    def time(self, line: bytes, now: float = -math.inf) -> float:
+        """The time of the next line."""
         found = _STAMP.search(line, 0, 200) or _BARE.search(line, 0, 80)
         if found is None:
             return self.at if self.timed else now
@@ -129,8 +130,7 @@ class Stream:
 def first_time(data: bytes, east: float = 0.0) -> float | None:
     """The first time stamp in a stretch of a log."""
     stream = Stream(b"", east)
-    stream.feed(data + b"\n")
-    return next((piece.at for piece in stream.queue if piece.at > -math.inf), None)
+    return next((at for raw in data.split(b"\n") if (at := stream.time(raw)) > -math.inf), None)
 
 
 def released(streams: Sequence[Stream], fill: Callable[[Stream], bool]) -> Iterator[tuple[Stream, Piece] | None]:
