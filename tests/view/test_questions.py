@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from textual.widgets import Input
@@ -72,11 +73,15 @@ async def test_a_passphrase_is_never_shown(source: FixedSource, caplog: pytest.L
 async def test_a_wrong_passphrase_is_asked_again(source: FixedSource) -> None:
     waiting(source, LOCKED)
     source.outcome = Outcome(False, "The passphrase does not open it.", {"error": "key_locked"})
+
+    def tried(times: int) -> bool:
+        return len(source.acted) == times
+
     async with running(source, frozen=False) as (app, pilot):
         for tries in (1, 2):
             await until(lambda: isinstance(app.screen, Ask), pilot)
             await pilot.press(*"wrong", "enter")
-            await until(lambda tries=tries: len(source.acted) == tries, pilot)  # type: ignore[misc]  # mypy: default
+            await until(partial(tried, tries), pilot)
         await until(lambda: isinstance(app.screen, Ask), pilot)
         source.outcome = Outcome(True, "trying again")
         await pilot.press(*"right", "enter")
