@@ -175,3 +175,13 @@ async def test_a_proxy_command(server: Sshd, tmp_path: Path, home: Path, capfd: 
     assert error.kind is HostErrorKind.UNREACHABLE
     assert "ProxyCommand" in error.message and "cannot dig a tunnel" in error.message
     assert capfd.readouterr().err == ""
+
+
+async def test_a_key_of_another_kind_than_the_one_on_file(server: Sshd, tmp_path: Path) -> None:
+    """sshd hangs up on whoever asks for kinds of keys that it does not have."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ecdsa", "-N", "", "-f", str(tmp_path / "old")], check=True)
+    old = " ".join((tmp_path / "old.pub").read_text().split()[:2])
+    (tmp_path / "known").write_text(f"[127.0.0.1]:{server.port} {old}\n")
+    error = await error_of(ssh_host(server, tmp_path, known_hosts=str(tmp_path / "known")))
+    assert error.kind is HostErrorKind.HOST_KEY_CHANGED
+    assert fingerprint(server.folder / "hostkey.pub") in error.message

@@ -56,6 +56,14 @@ def test_who_does_it() -> None:
     assert theirs[0] == "waits for its restart, since it ended: process died"
 
 
+def test_what_has_failed_and_lives_on_is_said_to_do_so() -> None:
+    alive = replace(sources.failed("gpu3", 3), alive=True)
+    assert "lives on" in plain(timeline(glance(alive, NOW), 58, 12))
+    assert "lives on" not in plain(timeline(glance(replace(alive, alive=False), NOW), 58, 12))
+    ending = glance(replace(alive, restarts=replace(MINE, ends_at=NOW + 40)), NOW)
+    assert "↻ ends what is left of it in 40s, then restart 1 of 5" in plain(board([ending], 118))
+
+
 async def test_k_gives_up_a_restart_that_waits_without_asking(source: FixedSource) -> None:
     source.change("gpu3", restarts=WAITS)
     async with running(source) as (app, pilot):

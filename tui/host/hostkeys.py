@@ -57,18 +57,12 @@ class Known:
     @property
     def has_entry(self) -> bool:
         """Whether any key or authority is on file for the host's name."""
-        return has_entry(self.entries, self.host, self.port)
+        return any(_match(self.entries, self.host, "", self.port)[:2])
 
     @property
     def has_authority(self) -> bool:
         """Whether certificates of some authority count for the host."""
         return bool(_match(self.entries, self.host, "", self.port)[1])
-
-
-def has_entry(known: bytes, host: str, port: int) -> bool:
-    """Whether any key or authority is on file for the host's name."""
-    trusted, authorities = _match(known, host, "", port)[:2]
-    return bool(trusted or authorities)
 
 
 def _match(known: bytes, host: str, address: str, port: int) -> tuple[list[asyncssh.SSHKey], ...]:
@@ -133,7 +127,7 @@ def add(offer: UnknownHostKey) -> None:
         with os.fdopen(fd, "r+b", buffering=0) as file:
             before = file.readall()
             host, _, port = offer.entry.lstrip("[").partition("]:")
-            if has_entry(b"#\n" + before, host, int(port or 22)):
+            if _match(b"#\n" + before, host, "", int(port or 22))[0]:
                 raise HostError(
                     HostErrorKind.HOST_KEY_CHANGED, f"{path} has a key of {offer.entry} by now: nothing was added."
                 )

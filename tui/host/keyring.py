@@ -34,8 +34,8 @@ def opened(path: str, certificates: Sequence[str] = ()) -> list[asyncssh.SSHKey 
         return []
     for certificate in (path + "-cert.pub", *certificates):
         with contextlib.suppress(OSError, ValueError):
-            if asyncssh.read_certificate(certificate).key == key:
-                return [(key, certificate), key]
+            if asyncssh.read_certificate(certificate).key.public_data == key.public_data:
+                return [(key, certificate)]
     return [key]
 
 

@@ -12,7 +12,7 @@ import asyncssh
 
 from tui.host import keyring
 
-_DEFAULTS = ("id_ed25519", "id_ecdsa", "id_rsa")
+_DEFAULTS = ("id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk", "id_ecdsa_sk")
 
 
 @dataclass(frozen=True)

@@ -154,13 +154,15 @@ class _Door:
         self.arguments["server_host_key_algs"] = list(hostkeys.PREFERRED_ALGORITHMS)
 
     def wants_plain_key(self, client: login.Client, error: Exception) -> bool:
-        """Whether its certificate does not do, or it has none, so that its key alone counts, as with `ssh`."""
-        if "server_host_key_algs" in self.arguments or client.key is not None or not self.known.has_authority:
+        """Whether its certificate does not do, or it has no key of the kinds on file, so that whatever key it has
+        counts, as with `ssh`."""
+        if "server_host_key_algs" in self.arguments or client.key is not None or client.hung_up:
             return False
         if isinstance(error, asyncssh.HostKeyNotVerifiable) and "revoked" not in str(error):
             self.certificate = str(error)
-            return True
-        return isinstance(error, asyncssh.KeyExchangeFailed)
+            return self.known.has_authority
+        hung_up = isinstance(error, asyncssh.ConnectionLost | ConnectionError) and not wording.timed_out(error)
+        return hung_up or isinstance(error, asyncssh.KeyExchangeFailed)
 
 
 class _Dialer:

@@ -196,6 +196,8 @@ def _marks(glance: Glance, columns: int) -> list[Row]:
     out: list[Row] = []
     if state.exit:
         out += _paragraph(_ending(state.exit), columns, "muted", "  ")
+    elif left := verdict.leftover(state):
+        out += _paragraph(left, columns, "warn", "⚠ ")
     if glance.stalled:
         out += _paragraph(
             f"stalled: {glance.stall_reason}" if glance.stall_reason else "stalled", columns, "warn", "⚠ "
