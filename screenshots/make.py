@@ -43,7 +43,8 @@ SERVING = {
     "search": Picture(selected="gpu0", keys=("slash", *"allocat", "enter")),
     "wall": Picture("wall"),
     "charts": Picture("charts"),
-    "hosts": Picture("hosts", (120, 28)),
+    "merged": Picture("merged"),
+    "hosts": Picture("hosts", (120, 14)),
     "narrow": Picture(size=(72, 36)),
 }
 

@@ -82,9 +82,11 @@ class Machine:
         for pid in self._pids("gpus"):
             if not lives(pid):
                 (self.root / "gpus" / str(pid)).unlink(missing_ok=True)
-        total, free = self.hardware.memory, self.hardware.available - self._sum("RssAnon")
-        text = f"MemTotal:       {total // 1024} kB\nMemAvailable:   {free // 1024} kB\n"
-        _write(self.root / "proc" / "meminfo", text)
+        total = self.hardware.memory
+        with self.alone():
+            free = self.hardware.available - self._sum("RssAnon")
+            text = f"MemTotal:       {total // 1024} kB\nMemAvailable:   {free // 1024} kB\n"
+            _write(self.root / "proc" / "meminfo", text)
 
     def on_gpus(self) -> dict[int, OnGpu]:
         """By pid, what living processes hold on GPUs."""
@@ -106,7 +108,7 @@ class Machine:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Whoever is in here is the only one to ask for memory."""
+        """Whoever is in here is the only one to count memory."""
         with (self.root / "hardware.json").open() as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
@@ -133,6 +135,7 @@ class Share:
         """Take ``size`` of the bytes that were asked for."""
         self._pinned += size
         self._tell()
+        self._machine.refresh()
 
     def _tell(self) -> None:
         folder = self._machine.root / "proc" / str(os.getpid())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import pwd
-from typing import Any, Sequence
 
 from . import gpus, memory, procs
 from .jobs import Job
 from .requests import Agent, Request
 from .watch import Watcher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Sequence
 
 PATIENCE = 8.0  # seconds for each question to the driver's tool
 _GPU = ("index", "uuid", "name", "memory.used", "memory.total", "utilization.gpu", "power.draw", "power.limit",
@@ -29,7 +32,7 @@ class Machine:
         """``paths`` of the request: (what, path) whose file systems are looked at."""
         total, free = memory.machine()
         limit, left = memory.limits()
-        asked = [("runs", self._agent.runs.root), *(map(tuple, request.header.get("paths") or ()))]
+        asked = [("runs", os.path.dirname(self._agent.runs.root)), *(map(tuple, request.header.get("paths") or ()))]
         told: dict[str, Any] = {
             "total": total,
             "available": free,
