@@ -38,7 +38,7 @@ def report(error: BaseException) -> Exit:
     """Say on stderr what ``error`` means, and return its exit code. ``HCS_DEBUG=1`` adds the traceback."""
     if os.environ.get("HCS_DEBUG") and not isinstance(error, SystemExit):
         click.echo(clean("".join(traceback.format_exception(error))), err=True)
-    if isinstance(error, KeyboardInterrupt | click.Abort):
+    if isinstance(error, KeyboardInterrupt | click.Abort) or isinstance(error.__cause__, KeyboardInterrupt):
         return Exit.INTERRUPTED
     if isinstance(error, SystemExit):
         return Exit(error.code) if error.code in list(Exit) else Exit.INTERNAL

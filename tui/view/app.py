@@ -79,6 +79,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.selected: str | None = None
         self._on_ready = on_ready
         self.frozen = frozen
+        self._begun = False
         self._pace = Pace()
         self.turns = Turns(self)
         self._glances = Glances()
@@ -119,9 +120,10 @@ class HcsApp(FormActions, AlertActions, ViewActions):
             self.close_merged()
 
     def leave(self, code: int) -> None:
-        """End for a signal's sake: ``code`` is 128 + its number."""
+        """End for a signal's sake: ``code`` is 128 + its number. What is still being put together is finished first."""
         self.ended_by = self.ended_by or code
-        self.exit()
+        if self._begun:
+            self.exit()
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """What all that is drawn goes through."""
@@ -149,7 +151,10 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         if not self.frozen:
             self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))  # the screen is empty
             self.set_interval(1 / FAST, self._tick, name="tick")
-        if self._on_ready:
+        self._begun = True
+        if self.ended_by:
+            self.exit()
+        elif self._on_ready:
             self.call_after_refresh(self._on_ready)
 
     def open(self, source: Source) -> None:
