@@ -13,7 +13,7 @@ from tui.view.settings import Settings
 from tui.view.snapshot import screen_text
 
 
-@pytest.mark.parametrize("key", ["", "w", "c", "question_mark", "K", "B", "A", "E", "z", "ctrl+p"])
+@pytest.mark.parametrize("key", ["", "w", "m", "c", "question_mark", "K", "B", "A", "E", "z", "ctrl+p"])
 async def test_nothing_else_is_on_the_screen(source: FixedSource, key: str) -> None:
     path = source.logs["gpu0"]
     with path.open("a") as file:

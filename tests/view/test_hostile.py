@@ -73,8 +73,8 @@ async def test_no_screen_lets_anything_through(tmp_path: Path, text: str) -> Non
             app.select(server.info.name)
             await pilot.pause(0.15)
             clean_screen(screen_text(app))
-        for keys in (["z"], ["escape", "w"], ["escape", "c"], ["escape", "question_mark"], ["escape", "l"], ["K"],
-                     ["escape", "R"], ["escape", "ctrl+p"], ["escape", "slash", "x", "enter"]):  # fmt: skip
+        for keys in (["z"], ["escape", "w"], ["m"], ["escape", "c"], ["escape", "question_mark"], ["escape", "l"],
+                     ["K"], ["escape", "R"], ["escape", "ctrl+p"], ["escape", "slash", "x", "enter"]):  # fmt: skip
             await pilot.press(*keys)
             await pilot.pause(0.1)
             clean_screen(screen_text(app))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tests.terminal import Terminal
 from tests.view import sources
 from tests.view.sources import FixedSource, decode_line
 from tests.view.test_app import running, until
@@ -271,3 +274,26 @@ def test_its_names_have_inks_that_can_be_read_and_differ() -> None:
     assert set(INKS) <= set(TEXT_INKS)
     for palette in PALETTES.values():
         assert len({palette[ink] for ink in INKS}) == len(INKS)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_a_signal_leaves_no_file_behind(tmp_path: Path, number: signal.Signals) -> None:
+    """The real program on growing files."""
+    logs, kept = [sources.write_log(tmp_path, name, "start", "ready", decodes=9) for name in "ab"], tmp_path / "kept"
+    kept.mkdir()
+    terminal = Terminal(
+        [sys.executable, "-m", "tui", "replay", *map(str, logs)],
+        {"TMPDIR": str(kept), "XDG_CONFIG_HOME": str(tmp_path)},
+    )
+    try:
+        terminal.shows("a · log")
+        terminal.answers(b"m", "2 servers by time")
+        with logs[1].open("a") as file:
+            file.write(f"{LATER} the news\n")
+        terminal.shows("the news")
+        assert len(list(kept.iterdir())) == 1
+        terminal.process.send_signal(number)
+        terminal.ended()
+        assert list(kept.iterdir()) == []
+    finally:
+        terminal.close()
