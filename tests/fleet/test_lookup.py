@@ -9,11 +9,18 @@ import pytest
 
 from tests.fleet.rig import profile, reach, running
 from tui.fleet.api import Describe, FetchLog, Launch, PastRuns, Relaunch, SmokeTest
+from tui.fleet.fleet import Fleet
 from tui.fleet.runs import PastRun
 from tui.fleet.smoke import read_completion
 from tui.host.api import HttpAnswer
 from tui.sglang import verdict
 from tui.sglang.model import Phase
+
+
+async def past(fleet: Fleet, *logs: str) -> tuple[PastRun, ...]:
+    runs = (await fleet.act(PastRuns("gpu0", logs))).details["runs"]
+    assert isinstance(runs, tuple)
+    return runs
 
 
 async def test_earlier_runs_and_their_logs(tmp_path: Path) -> None:
@@ -25,7 +32,11 @@ async def test_earlier_runs_and_their_logs(tmp_path: Path) -> None:
         await fleet.act(Relaunch("gpu0", {"tp-size": 2}))
         await reach(fleet, "gpu0", Phase.READY)
         told = await fleet.act(PastRuns("gpu0"))
-        runs = told.details["runs"]
+        unread = told.details["runs"]
+        assert isinstance(unread, tuple) and [run.read for run in unread] == [False, False]
+        [last] = await past(fleet, unread[1].record.run)
+        assert last.read and last.record.run == unread[1].record.run, "one log alone was read"
+        runs = await past(fleet, *(run.record.run for run in unread))
         assert told.ok and isinstance(runs, tuple) and len(runs) == 2 and first
         new, old = runs
         assert isinstance(old, PastRun) and old.record.run == first.run and new.record.alive

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from tests.view import sources
 from tests.view.sources import FixedSource
 from tests.view.test_forms import described, past, press
-from tui.fleet.api import Outcome
+from tests.view.test_questions import KEY, LOCKED, waiting
+from tui.fleet.api import Outcome, Question
 from tui.view.app import HcsApp
 from tui.view.snapshot import screen_text
+from tui.view.theme import DARK, LIGHT
 
 GOLDEN = Path(__file__).parent / "golden"
 TEST = {
@@ -31,6 +35,18 @@ def answered(source: FixedSource) -> FixedSource:
     return source
 
 
+def asking(question: Question) -> Callable[[FixedSource], FixedSource]:
+    def prepare(source: FixedSource) -> FixedSource:
+        waiting(source, question)
+        return source
+
+    return prepare
+
+
+def plain(source: FixedSource) -> FixedSource:
+    return source
+
+
 CASES: dict[str, tuple[Callable[[FixedSource], FixedSource], list[str]]] = {
     "edit": (described, ["E", *"hicache-sise: 1", "enter"]),
     "runs": (past, ["H", "down", "space"]),
@@ -38,7 +54,27 @@ CASES: dict[str, tuple[Callable[[FixedSource], FixedSource], list[str]]] = {
     "bulk": (past, ["B"]),
     "bulk-kill": (past, ["B", "K"]),
     "test": (answered, ["t"]),
+    "help": (plain, ["question_mark"]),
+    "kill": (plain, ["K"]),
+    "stages": (plain, ["S"]),
+    "alerts": (plain, ["A"]),
+    "host-key": (asking(KEY), [""]),
+    "passphrase": (asking(LOCKED), [""]),
 }
+
+
+@asynccontextmanager
+async def opened(folder: Path, case: str, size: tuple[int, int]) -> AsyncIterator[tuple[HcsApp, Pilot[None]]]:
+    """The dashboard with one of the dialogs."""
+    prepare, keys = CASES[case]
+    app = HcsApp(prepare(sources.fleet(folder)), frozen=True)
+    app.animation_level = "none"
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        await press(app, pilot, *(key for key in keys if key))
+        app.tell_outcomes()
+        await pilot.pause()
+        yield app, pilot
 
 
 def dialog(app: HcsApp) -> str:
@@ -49,16 +85,13 @@ def dialog(app: HcsApp) -> str:
 
 
 @pytest.mark.parametrize("size", [(120, 40), (60, 20)])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [case for case in CASES if case != "help"])  # which is the table of actions
 async def test_the_dialog_as_text(tmp_path: Path, case: str, size: tuple[int, int]) -> None:
-    prepare, keys = CASES[case]
     texts = []
-    for theme in ("dark", "light"):
-        app = HcsApp(prepare(sources.fleet(tmp_path)), theme=theme, frozen=True)
-        app.animation_level = "none"
-        async with app.run_test(size=size) as pilot:
+    async with opened(tmp_path, case, size) as (app, pilot):
+        for theme in (DARK, LIGHT):
+            app.theme = theme
             await pilot.pause()
-            await press(app, pilot, *keys)
             texts.append(dialog(app))
     assert texts[0] == texts[1], "a theme changes colours only"
     path = GOLDEN / f"dialog-{case}-{size[0]}x{size[1]}.txt"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from textual.widgets import OptionList, TextArea
 from tests.view import sources
 from tests.view.sources import GB, NOW, FixedSource
 from tests.view.test_app import running, said
-from tui.fleet.api import Describe, FetchLog, Kill, Launch, Outcome, PastRuns, Relaunch, SmokeTest
+from tui.fleet.api import Action, Describe, FetchLog, Kill, Launch, Outcome, PastRuns, Relaunch, SmokeTest
 from tui.fleet.runs import PastRun
 from tui.host.api import RunExit, RunRecord
 from tui.sglang.model import Exit, MemoryReading, Stranger
@@ -233,6 +234,39 @@ async def test_earlier_runs_are_listed(source: FixedSource) -> None:
         assert "2025-11-30T02-00: host memory" in said(app)
         await press(app, pilot, "escape")
         assert not isinstance(app.screen, History)
+
+
+class OneByOne(FixedSource):
+    """A host that tells of its runs at once, and of their logs when it is asked for them."""
+
+    def act(self, action: Action) -> Future[Outcome]:
+        whole = self.outcome
+        runs = whole.details.get("runs")
+        if isinstance(action, PastRuns) and isinstance(runs, tuple):
+            wanted = [run for run in runs if not action.logs or run.record.run in action.logs]
+            told = tuple(replace(run, read=bool(action.logs)) for run in wanted)
+            self.outcome = Outcome(True, "", {"runs": told})
+        future = super().act(action)
+        self.outcome = whole
+        return future
+
+
+async def test_runs_are_shown_before_their_logs_were_read(source: FixedSource) -> None:
+    slow = past(OneByOne(source.servers, source.host_states, source.logs))
+    async with running(slow, size=(120, 40)) as (app, pilot):
+        await pilot.press("H")
+        app.tell_outcomes()
+        await pilot.pause()
+        text = said(app)
+        assert "… lives" in text and "… exit 0" in text and text.count("reading …") >= 3
+        assert "✖" not in text and "host memory" not in text, "nothing that only a log can tell"
+        await press(app, pilot, "c")
+        assert isinstance(app.screen, History), "there is nothing to compare yet"
+        app.tell_outcomes()
+        await pilot.pause()
+        text = said(app)
+        assert "● ready" in text and "✖ failed" in text and "reading" not in text
+        assert slow.acted == [PastRuns("gpu0"), PastRuns("gpu0", ("run-1", "2025-11-30T03-00", "2025-11-30T02-00"))]
 
 
 async def test_the_log_of_an_earlier_run_and_back(source: FixedSource, tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def test_it_shows_what_needs_attention(tmp_path: Path) -> None:
 
 
 def test_an_unknown_view_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="board, wall, charts"):
+    with pytest.raises(ValueError, match="board, wall, merged, charts"):
         snapshot(sources.fleet(tmp_path), view="nothing")
 
 

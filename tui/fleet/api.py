@@ -118,9 +118,10 @@ class Describe:
 @dataclass(frozen=True, slots=True)
 class PastRuns:
     """The runs of a server that its host keeps: ``details`` has ``runs``, a tuple of ``tui.fleet.runs.PastRun``,
-    newest first."""
+    newest first, as their records tell at once; or with what their logs say, of those in ``logs`` alone."""
 
     server: str
+    logs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,8 @@ async def look_up(watch: HostWatch, supervisor: Supervisor, places: Places, aske
         runs = RunsOfHost(supervisor.server.host, watch.link, hello)
         records = await runs.records(supervisor.profile, asked.server)
         if isinstance(asked, PastRuns):
-            found = tuple([await runs.look(record) for record in records[:MOST_RUNS]])
+            wanted = [record for record in records[:MOST_RUNS] if not asked.logs or record.run in asked.logs]
+            found = tuple([await runs.look(record) if asked.logs else runs.unread(record) for record in wanted])
             return Outcome(True, f"{asked.server}: {len(found)} runs", {"runs": found})
         record = next((record for record in records if record.run == asked.run), None)
         if record is None:

@@ -25,11 +25,13 @@ WHOLE = 16 << 20  # the same for a comparison: a log of less than twice that is 
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run, living or ended: what its host recorded, and what follows from that and from its log."""
+    """One run, living or ended: what its host recorded, and what follows from that and, once it was ``read``, from its
+    log."""
 
     host: str
     record: RunRecord
     state: ServerState
+    read: bool = True
 
 
 class RunsOfHost:
@@ -41,6 +43,13 @@ class RunsOfHost:
     async def records(self, profile: str, server: str | None = None) -> list[RunRecord]:
         """Newest first."""
         return await self._link.runs(profile, server)
+
+    def unread(self, record: RunRecord) -> PastRun:
+        """A run as its record alone tells."""
+        state = past_state(record, self.host.name, self._hello.utc_offset)
+        for event in _ending(record):
+            state = reduce(state, event)
+        return PastRun(self.host.name, record, state, read=False)
 
     async def look(self, record: RunRecord, reach: int = GLANCE) -> PastRun:
         """Read a run's log, ``reach`` bytes from its start and from its end."""

@@ -77,13 +77,13 @@ def _board(screen: Screen[object], scene: Scene) -> None:
     above, below = sheet.hidden()
     more = " ".join(f"{arrow} {count}" for arrow, count in (("▲", above), ("▼", below)) if count)
     told = " · ".join(part for part in (*_forwards(scene), order.words, more) if part)
-    _panel(sheet).tell(escape(_listed(sheet.glances, scene)), escape(told))
+    _panel(sheet).tell(escape(_listed(sheet.glances, scene, "SERVERS")), escape(told))
 
 
-def _listed(listed: Sequence[Glance], scene: Scene) -> str:
-    """The board's title: how many of the servers it lists where that is not all."""
+def _listed(listed: Sequence[Glance], scene: Scene, title: str) -> str:
+    """The title of the board or wall: how many of the servers are listed where that is not all."""
     only = scene.order.only.strip()
-    return f"SERVERS · {len(listed)} of {len(scene.glances)} match “{only}”" if only else "SERVERS"
+    return f"{title} · {len(listed)} of {len(scene.glances)} match “{only}”" if only else title
 
 
 def _forwards(scene: Scene) -> list[str]:
@@ -136,8 +136,11 @@ def _merged(pane: LogPane, merged: MergedLog, scene: Scene) -> None:
 def _wall(screen: Screen[object], scene: Scene) -> None:
     sheet = screen.query_one(Wall)
     sheet.path_of = scene.source.log_path
-    sheet.glances, sheet.selected = scene.glances, scene.selected
+    sheet.glances, sheet.selected = scene.listed, scene.selected
     sheet.redraw()
+    seen, all = sheet.seen, len(scene.listed)
+    some = f"{seen.start + 1} to {seen.stop} of {all} · PgUp PgDn the others" if seen.stop - seen.start < all else ""
+    _panel(sheet).tell(escape(_listed(scene.listed, scene, "WALL")), escape(some))
 
 
 def _titled(server: str | None, what: str) -> str:

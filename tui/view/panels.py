@@ -51,7 +51,19 @@ class Footer(Sheet):
         return [head.footer(self.keys, columns)]
 
 
-class Board(Sheet, can_focus=True):
+class Choosing(Sheet):
+    """A sheet of servers: the wheel selects another one."""
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        event.stop()
+        self.post_message(self.Clicked("up"))
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        event.stop()
+        self.post_message(self.Clicked("down"))
+
+
+class Board(Choosing, can_focus=True):
     """The listed servers, scrolled so that the selected one is seen."""
 
     glances: Sequence[Glance] = ()
@@ -78,14 +90,6 @@ class Board(Sheet, can_focus=True):
         """Rows above and below the screen."""
         entries = board.entries(self.glances, by_host=self.order.by_host)
         return self.first, max(0, len(entries) - self.first - max(1, self.size.height))
-
-    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        event.stop()
-        self.post_message(self.Clicked("up"))
-
-    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        event.stop()
-        self.post_message(self.Clicked("down"))
 
 
 class Timeline(Sheet, can_focus=True):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from itertools import zip_longest
 from typing import TYPE_CHECKING, cast
@@ -68,8 +67,7 @@ class Sheet(Widget, can_focus=False):
     def inks(self) -> Inks:
         """The styles of the app's present theme."""
         if self._inks is None:
-            grey, settings = bool(os.environ.get("NO_COLOR")), cast("HcsApp", self.app).settings
-            self._inks = Inks(self.app.current_theme, grey=grey, ascii=settings.ascii)
+            self._inks = inks_of(cast("HcsApp", self.app))
         return self._inks
 
     def notify_style_update(self) -> None:
@@ -101,6 +99,11 @@ class Sheet(Widget, can_focus=False):
         if action:
             event.stop()
             self.post_message(self.Clicked(action))
+
+
+def inks_of(app: HcsApp) -> Inks:
+    """The styles of the app's present theme, as greys where ``NO_COLOR`` asks for them."""
+    return Inks(app.current_theme, grey=app.no_color, ascii=app.settings.ascii)
 
 
 def _changed(before: list[Row], after: list[Row], rows: int) -> list[tuple[int, int]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from textual.app import App
+from textual.strip import Strip
 
 from tui.fleet.api import Source
 from tui.view.app import HcsApp
@@ -70,9 +71,13 @@ async def take(
 
 
 def screen_text(app: App[None]) -> str:
-    """The text on the screen, row by row. Textual has no public way to read it: only here the compositor is used."""
-    strips = app.screen._compositor.render_strips(app.size)
-    return "".join("".join(segment.text for segment in strip).rstrip() + "\n" for strip in strips)
+    """The text on the screen, row by row."""
+    return "".join("".join(segment.text for segment in strip).rstrip() + "\n" for strip in screen_strips(app))
+
+
+def screen_strips(app: App[None]) -> list[Strip]:
+    """What is on the screen, row by row. Textual has no public way to read it: only here the compositor is used."""
+    return app.screen._compositor.render_strips(app.size)
 
 
 def _titled(svg: str, title: str) -> str:

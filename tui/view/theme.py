@@ -31,7 +31,7 @@ _DARK = {
     "mamba": "#c4a0fb",
     "done": "#58788f",
     "key": "#f2bd5c",
-    "choice": "#1d2a38",
+    "choice": "#1b2733",
     "found": "#5b4a12",
 }
 _LIGHT = {
@@ -47,9 +47,9 @@ _LIGHT = {
     "bad": "#b3212b",
     "kv": "#1a5cb4",
     "mamba": "#6d35b5",
-    "done": "#64819a",
+    "done": "#607d96",
     "key": "#855000",
-    "choice": "#e3ebf4",
+    "choice": "#e6e9ec",
     "found": "#ffe08a",
 }
 _DARK_BLIND = _DARK | {
@@ -152,8 +152,10 @@ class Inks:
         match word:
             case "bold" | "underline" | "reverse" | "dim" | "italic":
                 return Style.parse(word)
-            case "choice" | "found":
+            case "choice":
                 return Style(bgcolor=self._palette[word])
+            case "found":  # words of any ink: only text can be read on it in all themes
+                return Style(color=self._palette["text"], bgcolor=self._palette[word])
             case _:
                 return Style(color=self._palette[word])
 

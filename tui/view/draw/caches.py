@@ -174,7 +174,8 @@ def _growing(glance: Glance, pool: Pool, room: int) -> Row:
         return [Span("being allocated", "start")]
     if here.gb >= here.of * 0.995:
         return [Span("✔ allocated", "ok")]
-    text = f"{here.gb:.0f} of {here.of:.0f} GB"
+    whole = f"{here.gb:.0f} of {here.of:.0f} GB"
+    text = longest((whole, f"{here.gb:.0f}/{here.of:.0f} GB", units.percent(here.gb / here.of)), room)
     blocks = min(8, room - len(text) - 1)
     if blocks < 3:
         return [Span(text, "start")]

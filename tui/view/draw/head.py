@@ -13,7 +13,7 @@ from tui.fleet.api import HostState
 from tui.sglang.model import Phase
 from tui.view.draw import units
 from tui.view.draw.board import INKS, generated
-from tui.view.draw.row import Row, Span, fit, join, spread, width
+from tui.view.draw.row import Row, Span, clip, clip_words, fit, join, spread, width
 from tui.view.glance import GLYPHS, Glance
 
 
@@ -30,6 +30,7 @@ class Key(Protocol):
     def foot(self) -> int: ...
 
 
+_MARKS = [Span("read-only", "warn")]
 _TELL = (Phase.READY, Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.LOST, Phase.STOPPED, Phase.ABSENT)
 
 
@@ -37,14 +38,8 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
     """One row: title, servers per phase, tokens per second, hour and day, clock."""
     counts = Counter(g.phase for g in glances)
     number = f"{len(glances)} server{'s' if len(glances) != 1 else ''}" if glances else ""
-    left = join(
-        [
-            [Span(" hcs-tui", "accent bold")],
-            [Span(title, "text bold")],
-            [Span("read-only", "warn")] if read_only else [],
-        ]
-    )
     phases = [[Span(f"{GLYPHS[p]} {counts[p]} {p.value}", INKS[p])] for p in _TELL if counts[p]]
+    few = [[Span(f"{GLYPHS[p]} {counts[p]}", INKS[p])] for p in _TELL[:-2] if counts[p]]
     short = [[Span(f"{GLYPHS[p]} {counts[p]}", INKS[p])] for p in _TELL if counts[p]]
     for count, name in (
         (sum(g.unreachable for g in glances), "unreachable"),
@@ -52,11 +47,15 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
     ):
         if count:
             phases.append([Span(f"⚠ {count} {name}", "warn")])
-            short.append([Span(f"⚠ {count}", "warn")])
+    if marked := sum(g.unreachable or g.stalled for g in glances):
+        short.append([Span(f"⚠ {marked}", "warn")])
     clock: Row = [Span(time.strftime("%H:%M:%S", time.localtime(now)), "muted"), Span(" ")]
     speed = generated(glances)
     totals = _totals(speed) if speed is not None else []
     sigma = [Span("Σ ", "muted"), Span(f"{units.rate(speed)} tok/s", "text bold")] if speed is not None else []
+    room = columns - width(join([[Span(" hcs-tui")], _MARKS * read_only, *short])) - 2
+    called: Row = [Span(clip(title, room), "text bold")] if title and room > 0 else []
+    left = join([[Span(" hcs-tui", "accent bold")], called, _MARKS * read_only])
     choices = (
         (join([left, [Span(number, "muted")] if number else [], *phases]), join([totals, clock], "   ")),
         (join([left, *phases]), join([totals, clock], "   ")),
@@ -64,6 +63,7 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
         (join([left, *short]), [*totals, Span(" ")] if totals else []),
         (join([left, *short]), join([sigma, clock], "   ")),
         (join([left, *short]), [*sigma, Span(" ")] if sigma else []),
+        (join([left, *few]), [*sigma, Span(" ")] if sigma else []),
     )
     for one, other in choices:
         if width(one) + width(other) + 3 <= columns:
@@ -95,7 +95,11 @@ def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int) -
         retry: Row = []
         if host.retry_at and host.retry_at > now:
             retry = [Span(f"next try in {units.span(host.retry_at - now)} ", "muted")]
-        what: Row = [Span(f" ⚠ {host.name}: ", "warn bold"), Span(" ".join(host.message.split()), "warn")]
+        message = " ".join(host.message.split())
+        name = f" ⚠ {host.name}"
+        message = message.removeprefix(host.name) if message.startswith(f"{host.name} ") else f": {message}"
+        room = columns - cell_len(name)
+        what: Row = [Span(name, "warn bold"), Span(clip_words(message, room), "warn")]
         rows.append(spread(what, retry, columns))
     return rows
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tui.fleet.api import Disk, Gpu, Holder, HostState, Machine
 from tui.view.draw import meter, units
 from tui.view.draw.board import INKS
-from tui.view.draw.row import Row, Span, cell, clip, fit, join, spread, width, wrap
+from tui.view.draw.row import Row, Span, cell, clip_path, clip_words, fit, flow, join, width, wrap
 from tui.view.glance import GLYPHS, Glance
 
 _NAME = 9  # columns of what a row is about
@@ -59,7 +59,7 @@ def _host(state: HostState, glances: Sequence[Glance], now: float, columns: int)
 
 
 def _ruled(head: Row, more: str, columns: int) -> Row:
-    row = [*head, Span(clip(more, max(0, columns - width(head))), "muted")]
+    row = [*head, Span(clip_words(more, max(0, columns - width(head))), "muted")]
     left = columns - width(row) - 1
     return fit([*row, Span(f" {'─' * left}", "line")] if left > 0 else row, columns)
 
@@ -105,7 +105,8 @@ def _filled(what: str, free: float, total: float, more: str, columns: int) -> Ro
     ]
     row = [cell(f"  {what}", _NAME, "muted"), *bar, *numbers]
     room = columns - width(row) - 2
-    return fit([*row, Span(f"  {clip(more, room)}", "muted")] if more and room >= 8 else row, columns)
+    told = clip_path(more, room) if more.startswith("/") else clip_words(more, room)
+    return fit([*row, Span(f"  {told}", "muted")] if more and room >= 8 else row, columns)
 
 
 def _sizes(free: float, total: float) -> tuple[str, str]:
@@ -162,8 +163,9 @@ def _holders(holders: Sequence[Holder], runs: Mapping[str, str], glances: Sequen
 
 
 def _servers(glances: Sequence[Glance], columns: int) -> list[Row]:
-    """The servers of a host, in one row."""
+    """The servers of a host."""
     parts: list[Row] = [[Span(f"{GLYPHS[g.phase]} {g.name}", INKS[g.phase], f"select:{g.name}")] for g in glances]
     if not parts:
         return []
-    return [spread(fit([cell("  servers", _NAME + 1, "muted"), *join(parts)], columns), [], columns)]
+    first, *more = flow(parts, columns - _NAME - 1)
+    return [[cell("  servers", _NAME + 1, "muted"), *first], *([cell("", _NAME + 1), *row] for row in more)]

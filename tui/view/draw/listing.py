@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-from tui.view.draw.row import cell, clip
+from tui.view.draw.row import cell, clip, clip_words
 
 _GAP = "  "
 
@@ -37,7 +37,8 @@ def listing(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
         if columns[n].wide:
             sizes[n] = max(1, min(sizes[n], width - fixed))
     lines = [[c.title for c in columns], *rows]
-    return [
-        clip(_GAP.join(cell(row[n], sizes[n], right=columns[n].right).text for n in shown).rstrip(), width)
-        for row in lines
-    ]
+    return [clip(_GAP.join(_cell(row[n], sizes[n], columns[n]) for n in shown).rstrip(), width) for row in lines]
+
+
+def _cell(text: str, size: int, column: Column) -> str:
+    return cell(clip_words(text, size) if column.wide else text, size, right=column.right).text

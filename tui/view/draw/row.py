@@ -48,6 +48,15 @@ def clip_words(text: str, columns: int) -> str:
     return _LAST_NUMBER.sub("", kept).rstrip(" ,;:") + "…"
 
 
+def clip_path(path: str, columns: int) -> str:
+    """The end of a path in at most ``columns``, from one of its folders on where that fits."""
+    if cell_len(path) <= columns:
+        return path
+    parts = path.split("/")
+    tails = ("…/" + "/".join(parts[n:]) for n in range(1, len(parts)))
+    return next((tail for tail in tails if cell_len(tail) <= columns), clip(path, columns))
+
+
 def longest(texts: Iterable[str], columns: int) -> str:
     """The first of ``texts``, from the longest on, that fits; nothing where none does: no number is cut."""
     return next((text for text in texts if cell_len(text) <= columns), "")

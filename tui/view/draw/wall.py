@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tui.sglang.model import Phase
 from tui.view.draw import units
 from tui.view.draw.board import INKS, word
-from tui.view.draw.row import Row, Span, fit, width
+from tui.view.draw.row import Row, Span, clip_words, fit, width
 from tui.view.glance import GLYPHS, Glance
 
 MIN_COLUMNS, MIN_ROWS = 56, 5
@@ -25,14 +25,20 @@ def grid(servers: int, columns: int, rows: int) -> tuple[int, int]:
     return across, down
 
 
+def page(servers: int, at: int, columns: int, rows: int) -> slice:
+    """The servers that are seen together with the one at the place ``at``."""
+    across, down = grid(servers, columns, rows)
+    first = at // (across * down) * (across * down)
+    return slice(first, min(servers, first + across * down))
+
+
 def wall(glances: Sequence[Glance], lines: Lines, columns: int, rows: int, selected: str | None) -> list[Row]:
     """``rows`` rows; where not all servers fit, the page with the selected one."""
     if not glances:
         return []
     across, down = grid(len(glances), columns, rows)
-    page = across * down
     at = next((n for n, g in enumerate(glances) if g.name == selected), 0)
-    shown = glances[at // page * page :][:page]
+    shown = glances[page(len(glances), at, columns, rows)]
     down = min(down, -(-len(shown) // across))
     size = (columns - (across - 1)) // across
     out: list[Row] = []
@@ -64,7 +70,8 @@ def _title(glance: Glance, columns: int, selected: bool) -> Row:
         note = f"{units.rate(glance.generate)} tok/s"
     if glance.stalled:
         note = "⚠ stalled"
-    left = fit([*left, Span(f"  {note} " if note else " ", "text")], columns)
+    room = columns - width(left) - 3
+    left = fit([*left, Span(f"  {clip_words(note, room)} " if note and room > 0 else " ", "text")], columns)
     return [*left, Span("━" * max(0, columns - width(left)), "line")]
 
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
 
 from tui.view.draw import wall
-from tui.view.draw.row import Row
+from tui.view.draw.row import Row, Span
 from tui.view.glance import Glance
 from tui.view.log.reader import LogReader
-from tui.view.sheet import Sheet
+from tui.view.panels import Choosing
 
 
-class Wall(Sheet, can_focus=True):
+class Wall(Choosing, can_focus=True):
     """The ends of all servers' logs. Readers are made for servers that were seen, and only those are read."""
 
     glances: Sequence[Glance] = ()
@@ -24,6 +27,27 @@ class Wall(Sheet, can_focus=True):
         self._readers: dict[str, LogReader] = {}
         self._seen: list[str] = []  # whose logs are on the screen
 
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("pageup", "page(-1)", show=False),
+        Binding("pagedown,space", "page(1)", show=False),
+    ]
+
+    @property
+    def seen(self) -> slice:
+        """The places of the servers that are on the screen."""
+        names = [g.name for g in self.glances]
+        at = names.index(self.selected) if self.selected in names else 0
+        return wall.page(len(names), at, self.size.width, self.size.height)
+
+    def action_page(self, pages: int) -> None:
+        """Select the first server of the next page, or the one before."""
+        seen = self.seen
+        to = seen.start if pages < 0 else seen.stop
+        to -= (seen.stop - seen.start) if pages < 0 else 0
+        if self.glances:
+            place = max(0, min(len(self.glances) - 1, to))
+            self.post_message(self.Clicked(f"select:{self.glances[place].name}"))
+
     def tick(self) -> None:
         """Take in what was written to the logs that are on the screen."""
         if self.visible_in_layout:
@@ -32,6 +56,8 @@ class Wall(Sheet, can_focus=True):
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         self._seen.clear()
+        if not self.glances:
+            return [[Span("no server to show", "muted")]]
         return wall.wall(self.glances, self._lines, columns, rows, self.selected)
 
     def _lines(self, server: str, columns: int, rows: int) -> list[Row]:

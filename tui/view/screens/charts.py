@@ -15,20 +15,23 @@ from textual_plotext import PlotextPlot
 from tui.sglang.model import Phase, Sample
 from tui.view import actions
 from tui.view.draw import series, units
-from tui.view.draw.row import Row, Span, fit, join, spread
+from tui.view.draw.row import Row, Span, fit, join, spread, width
 from tui.view.glance import Glance
 from tui.view.panels import Footer, Header
-from tui.view.sheet import Sheet
+from tui.view.sheet import Sheet, inks_of
 from tui.view.theme import Inks
 
 if TYPE_CHECKING:
     from tui.view.app import HcsApp
 
-_INKS = ("kv", "ok", "mamba", "warn", "start", "bad")
-_MOST = len(_INKS)
+LINES = ("kv", "warn", "start", "bad", "mamba", "text")
+"""The inks of the lines, the first four of which everyone tells apart in the themes for the colour-blind."""
+_MOST = len(LINES)
 _LETTERS = "abcdef"
 _EVERY = 28  # columns between two letters on a line, which tell lines apart where colours do not
 _FRAME = 3  # rows that a chart's frame and its time axis take
+
+_ALONE = actions.Act("alone", "a", "a", "alone or all", "The selected server's lines alone, or all")
 
 Of = Callable[[Sample], float | None]
 
@@ -99,7 +102,8 @@ class Charts(Screen[None]):
         yield Footer(id="footer")
 
     def on_mount(self) -> None:
-        self.query_one(Footer).keys = [actions.BY_ID["back"]]
+        acts = {act.id: act for act in self.app.acts}
+        self.query_one(Footer).keys = [acts["back"], acts["up"], acts["down"], _ALONE]
         if not self.app.frozen:
             self.set_interval(1, self.redraw)
 
@@ -119,7 +123,13 @@ class Charts(Screen[None]):
         kind, _, name = message.action.partition(":")
         if kind == "select":
             self.app.select(name)
-        self.redraw()
+            self.redraw()
+        elif kind in ("up", "down"):
+            self.action_move(kind)
+        elif kind == _ALONE.id:
+            self.action_alone()
+        else:
+            self.dismiss()
 
     def redraw(self) -> None:
         """Draw the newest series."""
@@ -134,24 +144,24 @@ class Charts(Screen[None]):
         sheet.redraw()
         mamba = any(s.mamba is not None for g in shown for s in g.state.log.series[-1:])
         self.query_one("#mamba-panel").set_class(not mamba or self.size.width < 100, "none")
-        inks = Inks(self.app.current_theme)
+        inks = inks_of(self.app)
         for plot in PLOTS:
             _draw(self.query_one(f"#{plot.id}", PlotextPlot), shown, plot, inks)
 
 
 def legend(shown: Sequence[Glance], hidden: int, selected: str | None, columns: int) -> Row:
-    """Which letter and colour is whose; how many servers are left out; the keys."""
+    """Which letter and colour is whose; how many servers are left out."""
     parts: list[Row] = [
         [
-            Span(f"{_LETTERS[n]} ", f"{_INKS[n]} bold", f"select:{g.name}"),
+            Span(f"{_LETTERS[n]} ", f"{LINES[n]} bold", f"select:{g.name}"),
             Span(g.name, "text bold" if g.name == selected else "text", f"select:{g.name}"),
         ]
         for n, g in enumerate(shown)
     ]
     more: Row = [Span(f"and {hidden} more", "muted")] if hidden > 0 else []
     nothing: Row = [] if shown else [Span("no figures yet", "muted")]
-    left = [Span(" "), *join([*parts, more, nothing])]
-    return spread(fit(left, columns), [Span("↑↓ select  a alone or all ", "muted")], columns)
+    right: Row = [*more, *nothing, Span(" ")]
+    return spread(fit([Span(" "), *join(parts)], columns - width(right) - 2), right, columns)
 
 
 def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) -> None:
@@ -173,11 +183,11 @@ def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) 
     for n, line in reversed([*enumerate(lines)]):  # the selected server's is drawn over the others'
         for stretch in line:
             ages, values = zip(*stretch, strict=True)
-            plot.plot(ages, values, color=inks.rgb(_INKS[n]), marker="braille")
+            plot.plot(ages, values, color=inks.rgb(LINES[n]), marker=_LETTERS[n] if inks.ascii else "braille")
     for n, line in enumerate(lines):
         at = letters(line, low, width, n)
         if at:
-            plot.scatter(*zip(*at, strict=True), color=inks.rgb(_INKS[n]), marker=_LETTERS[n])
+            plot.scatter(*zip(*at, strict=True), color=inks.rgb(LINES[n]), marker=_LETTERS[n])
     widget.refresh()
 
 

@@ -42,6 +42,8 @@ _COLUMNS = (
     Column("WHY", 5, wide=True),
 )
 _MOST = 4  # runs side by side
+_AT_ONCE = 4  # logs that are asked for together
+_UNREAD = "reading …"
 
 
 class History(ModalScreen[None]):
@@ -72,6 +74,28 @@ class History(ModalScreen[None]):
         app = cast("HcsApp", self.app)
         app.ask(PastRuns(self._server), self.fill)
 
+    def _read_on(self) -> None:
+        """Ask for what the next logs say, of the runs under the cursor first."""
+        at = self.query_one(OptionList).highlighted or 0
+        unread = [run.record.run for run in (*self.runs[at:], *self.runs[:at]) if not run.read]
+        if unread:
+            asked = PastRuns(self._server, tuple(unread[:_AT_ONCE]))
+            cast("HcsApp", self.app).ask(asked, self.take)
+
+    def take(self, outcome: Outcome) -> None:
+        """Show what some of the logs say; a host that is lost meanwhile leaves the others unread."""
+        told = outcome.details.get("runs", ())
+        if not self.is_attached or not isinstance(told, tuple):
+            return
+        if not outcome.ok:
+            self.query_one("#detail-line", Static).update(clean(outcome.message))
+            return
+        read = {run.record.run: run for run in told if run.read}
+        self.runs = [read.get(run.record.run, run) for run in self.runs]
+        self._redraw()
+        if read:
+            self._read_on()
+
     def fill(self, outcome: Outcome) -> None:
         """Show what the host told."""
         if not self.is_attached:
@@ -82,6 +106,7 @@ class History(ModalScreen[None]):
             self.query_one("#head", Static).update(clean(outcome.message) if not outcome.ok else "it has not run yet")
             return
         self._redraw()
+        self._read_on()
 
     def on_resize(self, event: events.Resize) -> None:
         if self.runs:
@@ -129,8 +154,10 @@ class History(ModalScreen[None]):
             chosen = list({run.record.run: run for run in (*chosen, self.runs[at])}.values())
         if len(chosen) < 2:
             chosen = [self.runs[at], self.runs[at + 1 if at + 1 < len(self.runs) else at - 1]]
-        now = cast("HcsApp", self.app).source.now()
-        text = comparison_text(compared(chosen[:_MOST], now))
+        if not all(run.read for run in chosen[:_MOST]):
+            self.notify("their logs are still to be read")
+            return
+        text = comparison_text(compared(chosen[:_MOST]))
         self.app.push_screen(Told(f"Runs of {self._server}", Content(clean(text)), wrap=False))
 
 
@@ -143,12 +170,15 @@ def run_row(run: PastRun, now: float, marked: bool = False) -> list[str]:
     ready = run.state.ready_at is not None or run.state.log.ready
     exit = run.state.exit
     how = "" if exit is None else exit.signal or ("" if exit.status is None else f"exit {exit.status}")
+    told = f"{GLYPHS[phase]} {phase.value} {how if phase is not Phase.READY else ''}"
+    if not run.read:  # its log may tell another outcome, or none
+        told = f"… {'lives' if record.alive else how or 'ended'}"
     return [
         "✔" if marked else " ",
         time.strftime("%d %b %H:%M", time.gmtime(local)),
         "?" if end is None else units.span(end - record.started),
-        f"{GLYPHS[phase]} {phase.value} {how if phase is not Phase.READY else ''}".rstrip(),
-        units.span(took) if ready and took else "-",
+        told.rstrip(),
+        units.span(took) if ready and took else "-" if run.read else "",
         "" if record.log_size is None else f"{units.short(record.log_size)}B",
         record.who.partition(" ")[0],
         " ".join(_why(run)),
@@ -156,6 +186,8 @@ def run_row(run: PastRun, now: float, marked: bool = False) -> list[str]:
 
 
 def _why(run: PastRun) -> list[str]:
-    """Why it failed, or what was noted of its end."""
+    """Why it failed, or what was noted of its end; that its log is still to be read."""
+    if not run.read:
+        return [_UNREAD]
     failure = verdict.failure(run.state)
     return [failures.short(failure)] if failure else list(run.state.notes)

@@ -9,7 +9,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from tui.view import actions
 from tui.view.draw import hosts
 from tui.view.draw.row import Row
 from tui.view.panels import Footer, Header, Panel
@@ -75,7 +74,8 @@ class Hosts(Screen[None]):
         yield Footer(id="footer")
 
     def on_mount(self) -> None:
-        self.query_one(Footer).keys = [actions.BY_ID["back"]]
+        acts = {act.id: act for act in self.app.acts}
+        self.query_one(Footer).keys = [acts[id] for id in ("back", "up", "down")]
         self.query_one(HostSheet).focus()
         self.call_after_refresh(self.redraw)
         if not self.app.frozen:
@@ -95,9 +95,12 @@ class Hosts(Screen[None]):
         sheet.tell()
 
     def on_sheet_clicked(self, message: Sheet.Clicked) -> None:
-        """A server leads to the board, where its details are."""
+        """A server leads to the board, where its details are; the footer's keys do what they say."""
         message.stop()
         kind, _, name = message.action.partition(":")
         if kind == "select":
             self.app.select(name)
+        if kind in ("up", "down"):
+            self.query_one(HostSheet).action_scroll(1 if kind == "down" else -1)
+        else:
             self.dismiss()

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from tui.sglang.model import StageSpan
 from tui.view.draw import units
+from tui.view.glance import STAGE_NAMES
 
 
 class Stages(ModalScreen[int | None]):
@@ -43,4 +44,4 @@ def _told(stage: StageSpan) -> str:
     """When it began by the log's own clock, what, and how long."""
     began = time.strftime("%H:%M:%S", time.gmtime(stage.start_local)) if stage.start_local is not None else ""
     lasted = units.span(stage.seconds) if stage.seconds is not None else ""
-    return f"{began:8}  {stage.stage.value:24}{lasted:>8}"
+    return f"{began:8}  {STAGE_NAMES[stage.stage]:24}{lasted:>8}"
