@@ -22,7 +22,17 @@ from tui.view.theme import DARK_BLIND, LIGHT_BLIND, PALETTES, TEXT_INKS
 WORDS, SHAPES = 4.5, 1.2
 """The least contrast of words; and of borders, which tell nothing that the panels' titles do not."""
 VIEWS: tuple[list[str], ...] = (
-    [],, ["z"], ["w"], ["c"], ["h"], ["ctrl+p"], ["slash", *"host", "enter"], ["i", *"a(b"], ["o", *"gpu"], ["v"])
+    [],
+    ["z"],
+    ["w"],
+    ["c"],
+    ["h"],
+    ["ctrl+p"],
+    ["slash", *"host", "enter"],
+    ["i", *"a(b"],
+    ["o", *"gpu"],
+    ["v"],
+)
 VGA = (
     "#000000", "#aa0000", "#00aa00", "#aa5500", "#0000aa", "#aa00aa", "#00aaaa", "#aaaaaa",
     "#555555", "#ff5555", "#55ff55", "#ffff55", "#5555ff", "#ff55ff", "#55ffff", "#ffffff",
