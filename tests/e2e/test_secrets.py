@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host.sshd import Sshd, sshd
+from tests.host.sshd import Sshd
 from tests.host.test_keys import command_lines
 from tests.ports import free_port
 from tests.view.test_app import until
@@ -26,7 +26,6 @@ from tui.view.app import HcsApp
 from tui.view.log.pane import LogPane
 from tui.view.snapshot import screen_text, take
 
-__all__ = ["sshd"]
 ROOT = Path(__file__).parents[2]
 ENVIRONMENT = {
     "KEY": "canary-api-5b1c9e",
@@ -158,15 +157,16 @@ def test_no_command_shows_a_secret(site: Site) -> None:
         ["runs", "compare", f"{profile}:lives", f"{profile}:dies", "--json"],
         ["logs", profile, "lives"], ["logs", profile, "dies"], ["discover", "local"], ["discover", "local", "--json"],
         *(["snapshot", profile, "--out", f"{folder}/{view}.{form}", "--view", view, "--until", "1"]
-          for view, form in (("board", "svg"), ("board", "txt"), ("wall", "svg"), ("wall", "txt"), ("board", "json"))),
+          for view, form in (("board", "svg"), ("board", "txt"), ("wall", "svg"), ("wall", "txt"), ("board", "json"),
+                             ("merged", "svg"), ("merged", "txt"))),
         ["relaunch", profile, "dies", "--timeout", "5"],
     ]  # fmt: skip
     with ThreadPoolExecutor(2) as pool:
         for words, said in zip(commands, pool.map(lambda words: site.run(*words), commands), strict=True):
             found += leaks(" ".join(words), said)
-    written = {path.suffix for path in folder.glob("board.*")} | {path.suffix for path in folder.glob("wall.*")}
-    assert written == {".svg", ".txt", ".json"}
-    for path in [*folder.glob("board.*"), *folder.glob("wall.*")]:
+    pictures = [path for view in ("board", "wall", "merged") for path in folder.glob(f"{view}.*")]
+    assert {path.suffix for path in pictures} == {".svg", ".txt", ".json"} and len(pictures) == 7
+    for path in pictures:
         found += leaks(path.name, path.read_bytes())
     assert not found, "\n".join(found)
     _files(site)
@@ -207,8 +207,9 @@ async def test_no_screen_shows_a_secret(site: Site, monkeypatch: pytest.MonkeyPa
             app.select("lives")
             await until(lambda: "last words" in screen_text(app), pilot, 20)
             found += leaks("board", screen_text(app))
-            for keys in (["z"], ["z", "W"], ["w"], ["w", "c"], ["escape", "K"], ["escape", "question_mark"],
-                         ["escape", "slash", *"canary", "enter"], ["n"], ["Y"], ["d"]):  # fmt: skip
+            for keys in (["z"], ["z", "W"], ["w"], ["m"], ["m", "w"], ["w", "c"], ["escape", "K"],
+                         ["escape", "question_mark"], ["escape", "slash", *"canary", "enter"], ["n"], ["Y"],
+                         ["d"]):  # fmt: skip
                 await pilot.press(*keys)
                 await pilot.pause(0.3)
                 found += leaks("+".join(keys), screen_text(app))
