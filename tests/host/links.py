@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.host.sshd import Sshd
+from tests.waiting import DEADLINE
 from tui.host.api import HostError, LaunchSpec, LinkEvent, LinkLost, LinkUp, LogBytes, RunEnded, RunRecord, RunWatch
 from tui.host.channel import PipeChannel
 from tui.host.connect import LocalLink, SshLink
 from tui.host.link import HostLink
 
-PATIENCE = 20.0
 E = TypeVar("E", LogBytes, RunWatch, RunEnded, LinkLost, LinkUp)
 
 
@@ -54,7 +54,7 @@ class Ear:
             self.events.append(event)
         self._changed.set()
 
-    async def until(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
+    async def until(self, condition: Callable[[], bool], patience: float = DEADLINE) -> None:
         """Wait for the events that make ``condition`` true."""
         async with asyncio.timeout(patience):
             while not condition():
@@ -65,7 +65,7 @@ class Ear:
     def of(self, kind: type[E]) -> list[E]:
         return [event for event in self.events if isinstance(event, kind)]
 
-    async def ended(self, run: str, patience: float = PATIENCE) -> RunEnded:
+    async def ended(self, run: str, patience: float = DEADLINE) -> RunEnded:
         await self.until(lambda: any(event.run == run for event in self.of(RunEnded)), patience)
         return next(event for event in self.of(RunEnded) if event.run == run)
 
@@ -74,7 +74,7 @@ class Ear:
         return bytes(self.logs[run])
 
     async def log_of_size(self, run: str, size: int) -> bytes:
-        await self.until(lambda: len(self.logs.get(run, b"")) >= size, 60.0)
+        await self.until(lambda: len(self.logs.get(run, b"")) >= size)
         return bytes(self.logs[run])
 
 

@@ -8,7 +8,6 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from tests.host.links import Ear, HostOf, agent_pid, follow, opened, python
@@ -148,13 +147,13 @@ async def test_a_reused_pid_is_not_ours(local: HostLink) -> None:
         stranger.wait()
 
 
-async def test_a_silent_death_is_told_within_a_second(local: HostLink) -> None:
+async def test_a_silent_death_is_told(local: HostLink) -> None:
     ear = Ear(local)
     run = await follow(local, python("import time; print('up', flush=True); time.sleep(600)"))
     await ear.log_until(run.run, b"up\n")
     assert run.pid
     kill_now(run.pid)
-    ended = await ear.ended(run.run, patience=5)
+    ended = await ear.ended(run.run)
     assert ended.exit and ended.exit.signal == "SIGKILL"
 
 
@@ -165,7 +164,7 @@ async def test_a_death_after_the_keepers_is_told_as_well(local: HostLink) -> Non
     kill_now(_keeper(ear, Path(run.log).parent))
     assert run.pid
     kill_now(run.pid)
-    ended = await ear.ended(run.run, patience=5)
+    ended = await ear.ended(run.run)
     assert ended.exit is None
 
 
@@ -197,9 +196,8 @@ async def test_servers_outlive_agent_and_link(tmp_path: Path) -> None:
         await second.follow(run.run)
         await second.watch(run.run)
         assert await ear.log_until(run.run, b"alone\n") == b"alone\n"
-        began = time.monotonic()
-        assert (await second.kill(run.run, 20)).left == ()
-        assert time.monotonic() - began < 15
+        report = await second.kill(run.run, 20)
+        assert (report.left, report.signals) == ((), ("SIGTERM",))
         ended = await ear.ended(run.run)
         assert ended.exit and ended.exit.signal == "SIGTERM"
 

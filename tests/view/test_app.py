@@ -13,6 +13,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.view.sources import NOW, FixedSource, decode_line, many
+from tests.waiting import DEADLINE
 from tui.fleet.api import HostState, Kill, Launch, Outcome, Reconnect, Relaunch, SmokeTest
 from tui.sglang.model import Sample
 from tui.view.actions import ACTS, BY_ID, key_table
@@ -39,7 +40,7 @@ async def running(
         yield app, pilot
 
 
-async def until(condition: Callable[[], bool], pilot: Pilot[None], seconds: float = 10) -> None:
+async def until(condition: Callable[[], bool], pilot: Pilot[None], seconds: float = DEADLINE) -> None:
     """Let the app run until ``condition`` holds."""
     async with asyncio.timeout(seconds):
         while not condition():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.view.sources import FixedSource
 from tests.view.test_app import running, said, until
 from tui.fleet.api import Answer, Outcome, Reconnect
 from tui.host.question import LockedKey, Question, UnknownHostKey
+from tui.view.app import HcsApp
 from tui.view.screens.ask import Ask
 from tui.view.snapshot import screen_text
 
@@ -25,6 +28,14 @@ def waiting(source: FixedSource, question: Question | None) -> None:
     phase = "refused" if question else "connected"
     source.host_states = tuple(replace(h, phase=phase, question=question) for h in source.host_states)
     source.version += 1
+
+
+async def looked(app: HcsApp, pilot: Pilot[None]) -> None:
+    """Wait until the app has looked what its hosts ask: outcomes are told behind that."""
+    done: Future[Outcome] = Future()
+    done.set_result(Outcome(True, "looked again"))
+    app.pending.add(done)
+    await until(lambda: "looked again" in screen_text(app), pilot)
 
 
 async def test_a_host_key_is_added_only_by_the_whole_word(source: FixedSource) -> None:
@@ -46,7 +57,7 @@ async def test_escape_leaves_it_until_the_user_tries_again(source: FixedSource) 
         await until(lambda: isinstance(app.screen, Ask), pilot)
         await pilot.press("escape")
         await until(lambda: not isinstance(app.screen, Ask), pilot)
-        await pilot.pause(0.3)  # some looks at the source
+        await looked(app, pilot)
         assert not isinstance(app.screen, Ask) and source.acted == []
         await pilot.press("r")
         await until(lambda: isinstance(app.screen, Ask), pilot)
@@ -86,7 +97,7 @@ async def test_a_wrong_passphrase_is_asked_again(source: FixedSource) -> None:
         source.outcome = Outcome(True, "trying again")
         await pilot.press(*"right", "enter")
         await until(lambda: len(source.acted) == 3, pilot)
-        await pilot.pause(0.3)
+        await looked(app, pilot)
         assert not isinstance(app.screen, Ask)
 
 
@@ -96,7 +107,7 @@ async def test_nobody_is_asked_while_something_is_typed(source: FixedSource) -> 
         await until(lambda: isinstance(app.focused, Input), pilot)
         waiting(source, LOCKED)
         await pilot.press(*"word")
-        await pilot.pause(0.3)
+        await looked(app, pilot)
         assert not isinstance(app.screen, Ask)
         await pilot.press("enter")
         await until(lambda: isinstance(app.screen, Ask), pilot)
