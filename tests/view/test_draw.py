@@ -300,7 +300,7 @@ def test_a_pool_that_was_refused_before_its_line_is_told_all_the_same(glances: l
     log = replace(state.log, args=args, pools=state.log.pools[:3])
     rows = text(caches.caches(glance(replace(state, log=log), sources.NOW), None, 76, 14)).split("\n")
     assert "host   150.00 GB" in rows[2] and "freed" in rows[2] and "allocated" not in rows[2]
-    assert "host   150.00 GB" in rows[4] and "✖ refused" in rows[4]
+    assert "host   150.10 GB" in rows[4] and "✖ refused" in rows[4]
 
 
 def test_ranks_count_in_the_total(glances: list[Glance]) -> None:

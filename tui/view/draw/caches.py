@@ -132,9 +132,13 @@ def _planned(glance: Glance) -> list[Planned]:
     plan = memory.plan(glance.state.log.args, verdict.version(glance.state), hybrid)
     had = {pool.kind for pool in glance.host_pools}
     rest = [pool for pool in plan.pools if plan.enabled and pool.kind not in had and not (had and "+" in pool.kind)]
-    if refused:
-        rest = [] if any(_is_refused(glance, pool) for pool in glance.host_pools) else rest[:1]
-    return [(pool.kind, pool.gb, plan.ranks, "✖ refused" if refused else "planned") for pool in rest]
+    if not refused:
+        return [(pool.kind, pool.gb, plan.ranks, "planned") for pool in rest]
+    if any(_is_refused(glance, pool) for pool in glance.host_pools):
+        return []
+    asked = _asked(glance)
+    sizes = ((pool, pool.gb if asked is None or "+" in pool.kind else asked) for pool in rest[:1])
+    return [(pool.kind, gb, plan.ranks, "✖ refused") for pool, gb in sizes]
 
 
 def _refused(glance: Glance) -> bool:
@@ -144,10 +148,14 @@ def _refused(glance: Glance) -> bool:
 
 def _is_refused(glance: Glance, pool: Pool) -> bool:
     """Whether the failure's line asks for what this pool, the last one told, takes."""
-    if not _refused(glance) or glance.failure is None or pool is not glance.host_pools[-1]:
-        return False
-    asked = _REQUEST.search(glance.failure.line)
-    return asked is not None and abs(float(asked[1]) - pool.gb) < 0.01
+    asked = _asked(glance) if _refused(glance) and pool is glance.host_pools[-1] else None
+    return asked is not None and abs(asked - pool.gb) < 0.01
+
+
+def _asked(glance: Glance) -> float | None:
+    """The decimal GB that the failure's line asks for."""
+    asked = _REQUEST.search(glance.failure.line) if glance.failure else None
+    return float(asked[1]) if asked else None
 
 
 def _state(glance: Glance, pool: Pool, room: int) -> Row:
