@@ -8,6 +8,7 @@ import pytest
 from textual import events
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
+from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
 from tests.view.sources import FixedSource
@@ -16,6 +17,7 @@ from tests.view.test_forms import described
 from tui.fleet.api import Describe, Kill, Launch, PastRuns, Reconnect
 from tui.view.actions import ACTS
 from tui.view.app import HcsApp
+from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.screens.bulk import Bulk
 from tui.view.screens.confirm import Confirm, TypeName
@@ -50,6 +52,17 @@ async def test_what_is_typed_right_after_goes_into_the_line(source: FixedSource,
         line = app.screen.query_one(OPENS[key], Input)
         assert line.value.endswith(WORDS) and app.focused is line
         assert changes(source) == []
+
+
+@pytest.mark.parametrize("view", [["w"], ["tab", "z"], ["z"]])
+@pytest.mark.parametrize("key", ["slash", "o", "v", "right_square_bracket"])
+async def test_what_is_typed_is_seen(source: FixedSource, view: list[str], key: str) -> None:
+    """The wall, or another panel that stands alone, makes room."""
+    async with running(source, frozen=False) as (app, pilot):
+        await pilot.press(*view, key)
+        await quiet(app, pilot)
+        where: Widget = app.query_one("#only" if key == "o" else LogLine if key == "slash" else LogPane)
+        await until(lambda: where.region.height > 0, pilot)
 
 
 async def test_and_into_the_form_that_its_host_answers_for(source: FixedSource) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from textual.screen import Screen
+from textual.widget import Widget
 
 from tui.sglang.model import Phase
 from tui.view.glance import Glance
@@ -82,3 +83,15 @@ def leave_zoom(screen: Screen[object]) -> None:
     screen.remove_class("zoom")
     for widget in screen.query(".zoomed"):
         widget.remove_class("zoomed")
+
+
+def reveal(widget: Widget) -> None:
+    """Where the wall, or another panel's zoom, hides ``widget``, leave that, and focus it: what is typed or looked for
+    is seen."""
+    screen = widget.screen
+    zoomed = any(node.has_class("zoomed") for node in widget.ancestors if isinstance(node, Panel))
+    if screen.has_class("wall") or (screen.has_class("zoom") and not zoomed):
+        screen.remove_class("wall")
+        if not zoomed:
+            leave_zoom(screen)
+        screen.set_focus(widget)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from textual.widgets import Input
 
+from tui.view import layout
 from tui.view.doing.dashboard import Dashboard
 from tui.view.draw.order import Order, next_sort
 from tui.view.panels import Board
@@ -24,6 +25,7 @@ class BoardActions(Dashboard):
         line = self.query_one("#only", Input)
         line.value = self.order.only
         line.add_class("open")
+        layout.reveal(line)
         self.arrange()
         line.focus()
 

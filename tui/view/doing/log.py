@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from tui.view import layout
 from tui.view.doing.dashboard import Dashboard
 from tui.view.doing.saying import Saying
 from tui.view.log.jumps import at_time, numbered
@@ -29,7 +30,15 @@ class LogActions(Saying, Dashboard):
         self._type("exclude", self.query_one(LogPane).query_of("exclude"))
 
     def _type(self, purpose: str, query: Query) -> None:
+        self._see_log()
         self.query_one(LogLine).open(purpose, query)
+
+    def _see_log(self) -> LogPane:
+        """The log's pane, seen."""
+        pane = self.query_one(LogPane)
+        layout.reveal(pane)
+        self.arrange()
+        return pane
 
     def on_log_line_typed(self, typed: LogLine.Typed) -> None:
         """Filters hold while they are typed; a search begins with Enter."""
@@ -59,10 +68,10 @@ class LogActions(Saying, Dashboard):
         self.draw()
 
     def action_next_problem(self) -> None:
-        self.query_one(LogPane).to_problem(back=False)
+        self._see_log().to_problem(back=False)
 
     def action_last_problem(self) -> None:
-        self.query_one(LogPane).to_problem(back=True)
+        self._see_log().to_problem(back=True)
 
     def action_cause(self) -> None:
         """The line that explains best why the selected server failed."""
@@ -72,7 +81,7 @@ class LogActions(Saying, Dashboard):
         elif failure is None or not failure.line_number or self.selected in self.earlier:
             self.notify("it has not failed" if failure is None else "no line of this log says why it failed")
         elif pane.reader:
-            pane.focus()
+            self._see_log().focus()
             pane.jump(numbered(pane.reader.file, failure.line_number), "no such line in this log any more")
 
     def action_stages(self) -> None:
@@ -91,7 +100,7 @@ class LogActions(Saying, Dashboard):
             pane = self.query_one(LogPane)
             start = known[place].start_local if place is not None else None
             if pane.reader and start is not None:
-                pane.focus()
+                self._see_log().focus()
                 pane.jump(at_time(pane.reader.file, start), "no line of this stage")
 
         self.push_screen(Stages(known), chosen)
@@ -108,7 +117,7 @@ class LogActions(Saying, Dashboard):
         self.query_one(LogPane).action_times()
 
     def action_pick(self) -> None:
-        pane = self.query_one(LogPane)
+        pane = self._see_log()
         pane.focus()
         pane.action_pick()
 
