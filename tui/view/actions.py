@@ -135,6 +135,7 @@ ACTS: tuple[Act, ...] = (
     Act("quit", "q,ctrl+q", "q", "quit", "Leave. Servers run on", foot=1, group="View"),
 )
 BY_ID = {act.id: act for act in ACTS}
+CHANGES = frozenset(act.id for act in ACTS if act.changes)
 
 
 def of_board(act: Act) -> bool:

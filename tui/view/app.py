@@ -155,7 +155,12 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         if self.ended_by:
             self.exit()
         elif self._on_ready:
-            self.call_after_refresh(self._on_ready)
+            self.call_after_refresh(self._ready, self._on_ready, self.turns.hold())
+
+    def _ready(self, on_ready: Callable[[], None], opened: Callable[[], None]) -> None:
+        """What opens now is what was typed for meanwhile."""
+        on_ready()
+        opened()
 
     def open(self, source: Source) -> None:
         """Look at another source from now on, as read-only as the first."""
@@ -258,7 +263,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         kind, _, name = message.action.partition(":")
         if kind == "select":
             self.select(name)
-        else:
+        elif not (message.again and message.action in actions.CHANGES):  # a double click does it once
             self.run_worker(self.run_action(message.action), exit_on_error=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

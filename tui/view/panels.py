@@ -77,8 +77,9 @@ class Board(Choosing, can_focus=True):
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         entries = board.entries(self.glances, by_host=self.order.by_host)
-        if not entries and self.order.only:
-            return [[Span(f"  no server matches “{self.order.only}”; Esc lists all", "muted")]]
+        if not entries:
+            only = self.order.only
+            return [[Span(f"  no server matches “{only}”; Esc lists all" if only else "  no servers yet", "muted")]]
         at = next((n for n, e in enumerate(entries) if not isinstance(e, str) and e.name == self.selected), 0)
         above = at - 1 if at and isinstance(entries[at - 1], str) and rows > 1 else at  # with its host
         self.first = max(0, min(max(self.first, at - rows + 1), above, len(entries) - rows))

@@ -29,9 +29,10 @@ class Sheet(Widget, can_focus=False):
     class Clicked(Message):
         """A span with an ``action`` was clicked."""
 
-        def __init__(self, action: str) -> None:
+        def __init__(self, action: str, again: bool = False) -> None:
             super().__init__()
             self.action = action
+            self.again = again  # the second click of a double one, or a later one
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -98,7 +99,7 @@ class Sheet(Widget, can_focus=False):
         action = _span_at(self._drawn[offset.y], offset.x)
         if action:
             event.stop()
-            self.post_message(self.Clicked(action))
+            self.post_message(self.Clicked(action, event.chain > 1))
 
 
 def inks_of(app: HcsApp) -> Inks:

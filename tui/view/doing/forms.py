@@ -143,7 +143,8 @@ class FormActions(ServerActions):
             answered(True)
             return
         count = str(len(ends))
-        title = f"{verb.capitalize()} {len(names)} server{'s' if len(names) != 1 else ''}?"
+        whom = names if verb == "relaunch" else ends
+        title = f"{verb.capitalize()} {len(whom)} server{'s' if len(whom) != 1 else ''}?"
         self.push_screen(TypeName(title, ending_words(verb, names, listed), count), answered)
 
     def _all(self, verb: str, names: list[str]) -> None:

@@ -13,7 +13,7 @@ from tui.sglang import verdict
 from tui.sglang.model import Phase, Stage
 from tui.view.draw import units
 from tui.view.draw.columns import Column, chosen, figures, figures_that_fit, total
-from tui.view.draw.row import Row, Span, cell, clip, clip_words, fit, join, spread, width
+from tui.view.draw.row import Row, Span, cell, clip, clip_middle, clip_words, fit, join, spread, width
 from tui.view.draw.starting import starting
 from tui.view.glance import GLYPHS, STAGE_NAMES, Glance
 
@@ -104,7 +104,7 @@ def _row(glance: Glance, columns: int, names: int, shown: Sequence[Column], sele
     head: Row = [
         Span("▌ " if selected else "  ", "accent"),
         Span(f"{GLYPHS[glance.phase]} ", f"{ink} bold"),
-        cell(glance.name, names, "text bold" if selected else "text"),
+        cell(clip_middle(glance.name, names), names, "text bold" if selected else "text"),
         Span("  "),
         *_word(glance, ink),
         Span(" "),

@@ -18,6 +18,7 @@ class Span(NamedTuple):
 
 
 Row = list[Span]
+_ENDS = 8  # columns in which both ends of a name can be seen
 _LAST_NUMBER = re.compile(r"\s[\d.]+$")  # whose unit was cut off
 
 
@@ -46,6 +47,18 @@ def clip_words(text: str, columns: int) -> str:
         head = kept.rpartition(" ")[0].rstrip()
         kept = head if cell_len(head) * 2 >= columns else kept
     return _LAST_NUMBER.sub("", kept).rstrip(" ,;:") + "…"
+
+
+def clip_middle(text: str, columns: int) -> str:
+    """``text`` in at most ``columns``, cut in its middle: names differ at their ends."""
+    if cell_len(text) <= columns or columns < _ENDS:
+        return clip(text, columns)
+    tail = ""
+    for char in reversed(text):
+        if cell_len(char + tail) > columns // 3:
+            break
+        tail = char + tail
+    return clip(text, columns - cell_len(tail)) + tail
 
 
 def clip_path(path: str, columns: int) -> str:

@@ -116,8 +116,8 @@ class LogPane(Sheet, can_focus=True):
         super().redraw()
         if isinstance(self.parent, Panel):
             title = escape(f"{self.server} · {self.which}" if self.server and not self.merged else self.which)
-            lines = "" if self.lines is None else f" · {units.count(self.lines)} lines"
-            self.parent.tell(title, escape(f"{self.status()}{lines}"))
+            lines = "" if self.lines is None or self.server is None else f"{units.count(self.lines)} lines"
+            self.parent.tell(title, escape(" · ".join(filter(None, (self.status(), lines)))))
 
     def status(self) -> str:
         """Whether it follows, what it shows, for the pane's border."""

@@ -86,5 +86,8 @@ def ending_words(verb: str, names: Sequence[str], glances: Sequence[Glance]) -> 
     becomes = "ended and launched again" if verb == "relaunch" else "ended"
     lost = f" {running} running request{'s are' if running != 1 else ' is'} lost." if running else ""
     others = len(names) - len(ended)
-    too = f" {others} that do{'es' if others == 1 else ''} not run {'is' if others == 1 else 'are'} launched."
-    return f"{clip(', '.join(ended), 200)} will be {becomes}.{lost}{too if others and verb == 'relaunch' else ''}"
+    one = others == 1
+    too = f" {others} that do{'es' if one else ''} not run {'is' if one else 'are'} launched."
+    if verb == "kill":
+        too = f" {others} restart{' that is to come is' if one else 's that are to come are'} given up."
+    return f"{clip(', '.join(ended), 200)} will be {becomes}.{lost}{too if others else ''}"
