@@ -165,6 +165,20 @@ def test_seconds_told_in_many_pieces_are_kept_once() -> None:
     assert pieces.facts().series == whole.facts().series
 
 
+def test_a_series_is_the_same_whenever_and_in_whatever_order_it_is_looked_at() -> None:
+    """What was worked out for one look is used by the next, also by a look at what was known earlier."""
+    dice, parser = random.Random(3), LogParser()
+    lines = (READY + log(400, Shape("", 3, data_parallel(2), (decode, prefill)))).splitlines(keepends=True)
+    known: list[tuple[int, LogFacts]] = []
+    for count, line in enumerate(lines, start=1):
+        parser.feed(line)
+        known.append((count, parser.facts()))
+        if dice.random() < 0.3:
+            assert len(known[-1][1].series) >= 0
+    for count, told in dice.sample(known, 60):
+        assert told.series == read([b"".join(lines[:count])]).series
+
+
 def test_carries_are_values() -> None:
     _, carry = facts(READY, Carry())
     once, _ = facts(FRAGMENTS[2], carry)

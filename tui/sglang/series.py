@@ -72,6 +72,14 @@ class Replica(NamedTuple):
         return line is not None and at - line.at <= max(SUMMED_WITHIN, 3 * interval)
 
 
+class Over(NamedTuple):
+    """What the first ``lines`` of a ring tell, all of seconds that are over: it never changes."""
+
+    lines: int
+    samples: tuple[Sample, ...]
+    replicas: Mapping[str, Replica]
+
+
 @dataclass(slots=True)
 class Ring:
     """The newest seconds: those worked out, and behind them the lines in their order."""
@@ -79,11 +87,24 @@ class Ring:
     done: tuple[Sample, ...] = ()
     base: Mapping[str, Replica] = field(default_factory=dict)  # the replicas before the first of ``told``
     told: list[Line] = field(default_factory=list)
-    known: dict[float, Sample] = field(default_factory=dict)  # what was worked out of ``told`` when somebody looked
+    over: list[Over] = field(default_factory=list)  # as far as anybody looked; at most one
     enough: int = 2 * SERIES  # lines after which those that tell nothing any more are looked for
 
     def copy(self) -> Ring:
-        return Ring(self.done, self.base, self.told[:], self.known, self.enough)
+        return Ring(self.done, self.base, self.told[:], self.over[:], self.enough)
+
+    def samples(self, length: int) -> tuple[Sample, ...]:
+        """A sample for each second of the first ``length`` lines."""
+        if not length:
+            return ()
+        over = next((over for over in self.over if over.lines <= length), Over(0, (), self.base))
+        last = bisect_left(self.told, self.told[length - 1].at, over.lines, length, key=_AT)
+        if last > over.lines:
+            lines = self.told[over.lines : last]
+            samples = (*over.samples, *_worked_out(over.replicas, lines))
+            over = Over(last, samples, _after(over.replicas, lines))
+            self.over[:] = [over]
+        return (*over.samples, *_worked_out(over.replicas, self.told[last:length]))
 
     def add(self, lines: Iterable[Line]) -> None:
         self.told.extend(lines)
@@ -99,6 +120,7 @@ class Ring:
             self._cut(seconds[-SERIES], wanted=False)
         if len(self.told) > len(seconds):
             self.told = [line for _, lines in groupby(self.told, _AT) for line in _newest_of(lines)]
+            self.over = []
         if len(self.told) > MOST_UNREAD:
             self._cut(self.told[-MOST_UNREAD // 2].at, wanted=True)
 
@@ -106,8 +128,8 @@ class Ring:
         """Take the lines before the second ``oldest`` away, working them out if they are ``wanted``."""
         cut = bisect_left(self.told, oldest, key=_AT)
         old, self.told = self.told[:cut], self.told[cut:]
-        self.done = (*self.done, *_worked_out(self.base, old, self.known))[-SERIES:] if wanted else ()
-        self.base, self.known = _after(self.base, old), {}
+        self.done = (*self.done, *_worked_out(self.base, old))[-SERIES:] if wanted else ()
+        self.base, self.over = _after(self.base, old), []
 
 
 class Series(Sequence[Sample]):
@@ -123,8 +145,7 @@ class Series(Sequence[Sample]):
     def _all(self) -> tuple[Sample, ...]:
         ring = self._ring
         if ring is not None:
-            told = ring.told[: self._length]
-            self._samples = (*ring.done, *_worked_out(ring.base, told, ring.known))[-SERIES:]
+            self._samples = (*ring.done, *ring.samples(self._length))[-SERIES:]
             self._ring = None
         return self._samples
 
@@ -137,6 +158,12 @@ class Series(Sequence[Sample]):
 
     def __len__(self) -> int:
         return len(self._all())
+
+    def __iter__(self) -> Iterator[Sample]:
+        return iter(self._all())
+
+    def __reversed__(self) -> Iterator[Sample]:
+        return reversed(self._all())
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Series | tuple) and self[:] == other[:]
@@ -161,18 +188,13 @@ def _after(base: Mapping[str, Replica], told: Iterable[Line]) -> dict[str, Repli
     return replicas
 
 
-def _worked_out(base: Mapping[str, Replica], told: list[Line], known: dict[float, Sample]) -> Iterator[Sample]:
-    """A sample for each second of ``told``. ``known`` is used and added to: a second that is over never changes."""
-    replicas, last = dict(base), told[-1].at if told else 0.0
+def _worked_out(base: Mapping[str, Replica], told: list[Line]) -> Iterator[Sample]:
+    """A sample for each second of ``told``."""
+    replicas = dict(base)
     for at, lines in groupby(told, _AT):
         for line in lines:
             replicas[line.dp] = replicas.get(line.dp, Replica()).after(line)
-        sample = known.get(at)
-        if sample is None:
-            sample = combined(at, replicas.values())
-            if at != last:
-                known[at] = sample
-        yield sample
+        yield combined(at, replicas.values())
 
 
 def combined(at: float, replicas: Iterable[Replica]) -> Sample:
