@@ -155,9 +155,9 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         if self.ended_by:
             self.exit()
         elif self._on_ready:
-            self.call_after_refresh(self._ready, self._on_ready, self.turns.hold())
+            self.call_after_refresh(self._call_ready, self._on_ready, self.turns.hold())
 
-    def _ready(self, on_ready: Callable[[], None], opened: Callable[[], None]) -> None:
+    def _call_ready(self, on_ready: Callable[[], None], opened: Callable[[], None]) -> None:
         """What opens now is what was typed for meanwhile."""
         on_ready()
         opened()

@@ -56,8 +56,10 @@ class Turns:
         return False
 
     def hold(self) -> Callable[[], None]:
-        """Until the returned is called, what comes in waits for something that the present key opens."""
+        """Until the returned is called, what comes in waits for something that is about to open."""
         self._held = held = asyncio.Event()
+        if self._task is None:
+            self._task = asyncio.create_task(self._in_turn())
         return held.set
 
     async def _in_turn(self) -> None:
@@ -76,10 +78,10 @@ class Turns:
             async with asyncio.timeout(PATIENCE):
                 await _reached(self._app)
                 await self._rounds()
-                await self._worked()
                 if self._held is not None:
                     await self._held.wait()
                     await self._rounds()
+                await self._worked()
         self._held = None
 
     async def _worked(self) -> None:
