@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 
 from tests.cli.test_frame import MAIN, ROOT, hcs_tui
+from tests.cli.test_waiting import heard
 from tests.host.sshd import Sshd, require_sshd, start_sshd
 from tests.host.strangers import Stranger, started
 from tests.ports import free_port
@@ -110,11 +111,12 @@ def test_forward_until_interrupted(stranger: Stranger, box: tuple[Sshd, dict[str
         assert process.stdout and process.stderr
         url = process.stdout.readline().strip()
         assert url == f"http://127.0.0.1:{local}"
-        assert "every user of this machine" in process.stderr.readline()
+        heard(process, "every user of this machine")
+        heard(process, f"a: does not run: port {stranger.port} is taken by pid {stranger.pid}")
         assert _get(url) == f"hello from {stranger.pid}"
         server.kill_sessions()
-        assert "there: " in process.stderr.readline()
-        assert "the port is open again" in process.stderr.readline()
+        heard(process, "there: ")
+        heard(process, "the port is open again")
         assert _get(url) == f"hello from {stranger.pid}"
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 130

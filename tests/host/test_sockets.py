@@ -51,7 +51,7 @@ def test_one_port_is_asked_for(ears: list[socket.socket]) -> None:
 
 def test_without_netlink_proc_is_read(ears: list[socket.socket], monkeypatch: pytest.MonkeyPatch) -> None:
     before = mine(sockets.all_listeners(), ears)
-    monkeypatch.delattr(socket, "AF_NETLINK")
+    monkeypatch.delattr("_socket.AF_NETLINK")
     assert sockets._asked() is None
     assert mine(sockets.all_listeners(), ears) == before
     port = ears[0].getsockname()[1]

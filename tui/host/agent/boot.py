@@ -1,12 +1,17 @@
 """The head of the blob: imports the agent from memory. The bootstrap that runs it has stdin open as ``b``, where one
 line of JSON follows: the agent's modules by name, and what the sender wants of it."""
 
+from __future__ import annotations
+
 import json
 import marshal
 import os
 import sys
-from importlib.machinery import ModuleSpec
-from typing import Any
+from _frozen_importlib import ModuleSpec  # importlib.machinery has it too, at a price
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PACKAGE = "hcs_agent"
 SOURCES, CONFIG = json.loads(b.readline())  # type: ignore[name-defined]  # noqa: F821  # the bootstrap's

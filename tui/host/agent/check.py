@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-from typing import Callable
 
 from . import preflight
 from .hiding import exposed, movable, reads_files
@@ -13,6 +12,10 @@ from .launch import environment
 from .memory import available
 from .packages import sglang_version
 from .requests import Refused, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
 
 GIB = 1 << 30
 LOW_DISK = 5 * GIB

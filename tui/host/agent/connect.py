@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import _socket as socket
 import errno
 import os
-import socket
-from typing import Callable
 
 from .loop import OUT, Loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
 
 
 class Connect:

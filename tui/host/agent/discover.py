@@ -9,13 +9,16 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import Any, Iterable
 
 from . import masking, output, patience, place, procs, sockets
 from .jobs import Job
 from .look import FRESH, blob
 from .requests import Agent, Refused, Request
 from .subject import MAIN_TITLES, TITLE, found_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable
 
 SURVEY_SECONDS = 20.0
 DEFAULT_PORT = 30000

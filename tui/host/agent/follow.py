@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from typing import Callable
 
 from . import frames
 from .loop import Loop, Timer, monotonic
 from .notify import Notifier
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable
 
 TICK = 0.05  # seconds between two reads of a busy log
 SETTLE = 0.003  # seconds after the first write: unbuffered Python writes a line in pieces

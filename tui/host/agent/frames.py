@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAGIC = b"\xabHC1"
 HEAD = struct.Struct(">4sII")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import select
 import signal
-from typing import NamedTuple
 
 from .jobs import memory_file, spawn
 from .loop import monotonic
+from .tuples import NamedTuple
 
 QUERY = ["nvidia-smi", "--query-compute-apps=pid,used_memory", "--format=csv,noheader,nounits"]
 PATIENCE = 10.0  # seconds: without persistence mode the driver is loaded anew

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Mapping, Sequence
 
 from .files import write_file
 from .masking import is_secret_flag
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
 
 NAME = "flags.yaml"
 FIRST = (0, 5, 6)  # before it, a file's values were read otherwise, or not at all

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import signal
 from collections import deque
-from typing import Callable, Mapping, Sequence
 
 from .loop import Loop, nonblocking
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Callable, Mapping, Sequence
 
 RESTORED = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP)  # exec would pass on that they are ignored
 

@@ -11,12 +11,15 @@ import _thread
 import os
 import signal
 import time
-from typing import Any
 
 from . import look, procs, sockets, subject
 from .files import read_json, write_json
 from .loop import monotonic
 from .requests import Refused, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 RESCAN = 0.05
 CALM = 0.5  # seconds between two scans for new processes, while the main process takes its time

@@ -9,7 +9,6 @@ import os
 import sys
 import time
 from _frozen_importlib_external import MAGIC_NUMBER  # importlib.util has it too, at a price
-from typing import Any, Callable, Mapping
 
 from . import hiding, outcome, preflight, retention
 from .files import private_dirs, read_json, safe_name, write_file, write_json
@@ -20,6 +19,10 @@ from .packages import sglang_version
 from .procs import boot_id
 from .requests import Agent, Refused, Request
 from .trouble import cannot_write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Mapping
 
 LOCK_PATIENCE = 2.0  # seconds for a keeper to leave
 SETUP_PATIENCE = 30.0  # seconds; setup lines that take longer are told by the run's end instead

@@ -9,11 +9,14 @@ import fcntl
 import json
 import os
 import time
-from typing import Any
 
 from . import procs
 from .files import private_dirs, read_json
 from .requests import Agent, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 NAME = "restarts.lock"
 

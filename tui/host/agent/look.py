@@ -6,11 +6,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Any, Callable
 
 from . import gpus, patience, procs, sockets, subject
 from .jobs import Job
 from .requests import Agent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 TIMEOUT = 30.0  # seconds
 FRESH = "import sys;b=sys.stdin.buffer;exec(b.read(int(b.readline())))"

@@ -12,9 +12,12 @@ import os
 import select
 import time
 from collections import deque
-from typing import Any, Callable
 
 from . import frames
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 IN = select.POLLIN
 OUT = select.POLLOUT

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import _socket as socket
 import json
 import os
 import signal
-import socket
 import sys
 import time
-from typing import Any, Callable, Mapping
 
 from . import check, discover, frames, kill, launch, look, memory, procs, retention, subject, web
 from .follow import Follower
@@ -18,6 +17,10 @@ from .machine import Machine
 from .notify import Notifier
 from .requests import Agent, Refused, Request
 from .watch import Watcher
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Mapping
 
 SILENCE = 60.0  # seconds without a byte from the other side, after which it is taken for gone
 MAX_READ = 4 << 20

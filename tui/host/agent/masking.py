@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Sequence
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping, Sequence
+
 
 MASK = "***"
 SECRET_FLAGS = ("api-key", "admin-api-key", "ssl-keyfile-password")

@@ -7,9 +7,12 @@ keeps its figures there. On a real host nobody sets it.
 from __future__ import annotations
 
 import os
-from typing import Iterable
 
 from .files import read_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable
 
 ROOT = os.environ.get("HCS_MEMORY_ROOT", "")
 CGROUP_V2 = ROOT + "/sys/fs/cgroup"

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any, Callable
 
 from .loop import Loop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable
 
 IN_MODIFY = 0x2
 IN_MOVE_SELF = 0x800

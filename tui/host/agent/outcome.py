@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping
 
 from .files import FORMAT, read_json
 from .procs import is_alive, look
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping
 
 CHECK = "Check the interpreter or command, the working directory and their permissions."
 

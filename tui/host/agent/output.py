@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Iterator, NamedTuple
 
 from .procs import look
+from .tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator
 
 LOGGED = ("2", "1")  # SGLang logs to stderr
 

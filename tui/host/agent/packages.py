@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from glob import escape, glob
 
-_FOLDERS = (
-    "lib/python3*/site-packages",
-    "lib64/python3*/site-packages",
-    "lib/python3*/dist-packages",
-    "lib/python3/dist-packages",
-)
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterator
+
 _NAME = re.compile(r"sglang-(\d[\w.+!]{0,60})\.(?:dist-info|egg-info)$")
 
 
@@ -26,13 +23,23 @@ def sglang_version(program: str) -> str | None:
         real = os.path.dirname(os.path.dirname(os.path.realpath(program)))
         prefixes += [real, os.path.join(real, "local")]
     for each in prefixes:
-        found = {
-            match.group(1)
-            for folder in _FOLDERS
-            for path in glob(os.path.join(escape(each), folder, "sglang-*"))
-            for match in [_NAME.search(path)]
-            if match
-        }
+        found = {match.group(1) for name in _packages(each) for match in [_NAME.match(name)] if match}
         if found:
             return found.pop() if len(found) == 1 else None
     return None
+
+
+def _packages(prefix: str) -> Iterator[str]:
+    """The names of all that is installed below ``prefix``."""
+    for library in ("lib", "lib64"):
+        for version in _names(os.path.join(prefix, library)):
+            if version.startswith("python3"):
+                for folder in ("site-packages", "dist-packages"):
+                    yield from _names(os.path.join(prefix, library, version, folder))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []

@@ -5,7 +5,7 @@ Only for processes that end at once afterwards, with ``os._exit``.
 
 from __future__ import annotations
 
-import threading
+import _thread
 
 from .files import read_text
 
@@ -27,10 +27,15 @@ def patiently(path: str) -> str | None:
     if _left[0] <= 0:
         return None
     found: list[str | None] = []
-    thread = threading.Thread(target=lambda: found.append(read_text(path, LIMIT)), daemon=True)
-    thread.start()
-    thread.join(EACH)
-    if not found:
+    done = _thread.allocate_lock()
+    done.acquire()
+
+    def read() -> None:
+        found.append(read_text(path, LIMIT))
+        done.release()
+
+    _thread.start_new_thread(read, ())
+    if not done.acquire(timeout=EACH):
         _left[0] -= EACH
         return None
     return found[0]

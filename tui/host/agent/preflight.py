@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any, Mapping
 
 from .requests import Refused
 from .runs import Runs
 from .sockets import who_listens
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping
 
 
 def working_directory(cwd: str | None) -> str:

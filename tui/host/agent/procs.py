@@ -5,9 +5,13 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import Any, Iterable, Iterator, NamedTuple
 
 from .files import read_text
+from .tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterable, Iterator
 
 TICKS = os.sysconf("SC_CLK_TCK")
 TITLE = 8  # letters of ``sglang::``, which the children of a server have before their names

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Mapping
 
 from .jobs import Children, Turnstile
 from .loop import Loop
 from .procs import Scanner
 from .runs import Runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Mapping
 
 LOOKS = 4  # fresh processes at once: those of hundreds of kills would starve the agent, and its silence is a dead link
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from .procs import is_alive
 from .requests import Request
 from .runs import Runs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 KEEP = 20  # runs of a server, the newest among them
 KEEP_BYTES = 10 * 10**9  # of all that a server keeps

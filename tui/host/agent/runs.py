@@ -7,14 +7,17 @@ Homes may be shared between hosts, hence MACHINE.
 
 from __future__ import annotations
 
+import _socket as socket
 import os
-import socket
 import time
-from typing import Any, Iterator
 
 from . import outcome
 from .files import read_json, read_text, safe_name
 from .procs import boot_id, is_alive
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Iterator
 
 
 class Runs:

@@ -6,13 +6,17 @@ on a machine with much memory, whatever it holds.
 
 from __future__ import annotations
 
+import _socket as socket  # without the enums and selectors of ``socket``, which would be a twentieth of the agent
 import os
-import socket
 import struct
-from typing import Iterable, Iterator, NamedTuple
 
 from .files import read_text
 from .procs import look
+from .tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Iterable, Iterator
 
 LISTEN = "0A"
 FAMILIES = (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6))
@@ -51,16 +55,21 @@ def _asked(port: int = 0) -> list[Listener] | None:
     """What netlink says of ``port``, or of any; ``None`` where it may not be asked, as in some containers."""
     found: list[Listener] = []
     try:
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG) as kernel:
-            kernel.settimeout(1.0)
-            for _, family in FAMILIES:
-                question = QUESTION.pack(family, socket.IPPROTO_TCP, 0, 1 << TCP_LISTEN, port.to_bytes(2, "big"))
-                size = HEADER.size + len(question)
-                kernel.sendto(HEADER.pack(size, SOCK_DIAG_BY_FAMILY, DUMP, 0, 0) + question, (0, 0))
-                while (more := _answers(kernel.recv(1 << 16), family)) is not None:
-                    found += more
+        kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, NETLINK_SOCK_DIAG)
     except (OSError, AttributeError):
         return None
+    try:
+        kernel.settimeout(1.0)
+        for _, family in FAMILIES:
+            question = QUESTION.pack(family, socket.IPPROTO_TCP, 0, 1 << TCP_LISTEN, port.to_bytes(2, "big"))
+            size = HEADER.size + len(question)
+            kernel.sendto(HEADER.pack(size, SOCK_DIAG_BY_FAMILY, DUMP, 0, 0) + question, (0, 0))
+            while (more := _answers(kernel.recv(1 << 16), family)) is not None:
+                found += more
+    except OSError:
+        return None
+    finally:
+        kernel.close()
     return found
 
 

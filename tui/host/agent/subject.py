@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, NamedTuple
 
 from . import output, place, procs
 from .files import read_json
 from .requests import Refused, Request
 from .runs import Runs
+from .tuples import NamedTuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 TITLE = "sglang::"  # of the children of a server; a kernel's name for a process is cut to 15 bytes
 MAIN_TITLES = ("sglang::server", "sglang::http_ser")  # those of main processes: behind a router, and 0.5.2

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
 
 from . import memory, outcome, procs, sockets
 from .connect import Connect
@@ -12,6 +11,10 @@ from .disk import Room
 from .loop import IN, Timer
 from .requests import Agent
 from .subject import Subject
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 PERIOD = 0.5  # seconds between two looks at processes and memory
 CALM = 1.0  # the same, while nothing changes

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import socket
-from typing import Any
+import _socket as socket
 
 from . import sockets
 from .connect import Connect
 from .loop import IN, OUT, monotonic
 from .requests import Refused, Request
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MAX_BODY = 8 << 20
 MAX_HEAD = 64 << 10
