@@ -58,15 +58,18 @@ def main() -> None:
     if sys.stdin.read():
         with suppress(AssertionError):
             until(lambda: not marked(mark), _GRACE)
-    until(lambda: not _ended(mark))
+    told: set[int] = set()
+    until(lambda: not _ended(mark, told))
 
 
-def _ended(mark: bytes) -> list[int]:
-    """One round: who is there is named and killed."""
+def _ended(mark: bytes, told: set[int]) -> list[int]:
+    """One round: who is there is killed, and told once."""
     found = marked(mark)
     for pid in [*found, *below(*found)]:
-        with suppress(OSError):  # nobody listens when the session was killed
-            os.write(1, f"{pid} {words(pid)[:200]}\n".encode())
+        if pid not in told:
+            told.add(pid)
+            with suppress(OSError):  # nobody listens when the session was killed
+                os.write(1, f"{pid} {words(pid)[:200]}\n".encode())
         kill_now(pid)
     return found
 
