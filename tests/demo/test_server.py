@@ -147,7 +147,8 @@ def test_a_port_that_somebody_else_has_is_found_taken() -> None:
 
 
 def stays_silent(server: Running) -> None:
-    """The server lives and prints nothing more: its log stays empty for half a second."""
+    """The server lives and prints nothing more: its log stays empty for half a second, in which at this speed one that
+    did not hang would be ready. No event would come after it."""
     import select
 
     assert server.process.stdout is not None

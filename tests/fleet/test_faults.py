@@ -295,6 +295,7 @@ async def test_a_refused_login_waits_for_the_user(server: Sshd, tmp_path: Path, 
             server.kill_sessions()
             assert await fleet.until(lambda: fleet.hosts()[0].phase == "refused", DEADLINE)
             seen = proxy.connections
+            # many times the wait before a second try; no event comes of one that is not made
             assert not await fleet.until(lambda: proxy.connections > seen, 1.5)
             assert fleet.hosts()[0].retry_at is None
             keys.write_text(allowed)
