@@ -47,6 +47,8 @@ def test_whatever_comes_keys_are_heard_afterwards(pieces: list[bytes]) -> None:
         list(keyboard.feed(piece))
     messages = [*keyboard.feed(END + b"\x1b" * 3 + b"[A" + b" " * 40 + b"q")]  # ends what was begun
     assert isinstance(messages[-1], events.Key) and messages[-1].key == "q"
+    messages = heard(END.join(pieces) + END + b"\x1b" * 3 + b"[A" + b" " * 40 + b"q")
+    assert isinstance(messages[-1], events.Key) and messages[-1].key == "q"
 
 
 @given(st.lists(st.sampled_from(ODD) | st.binary(max_size=9) | st.just(b"Ky\n")), st.lists(st.integers(0), max_size=5))

@@ -97,6 +97,25 @@ def test_ctrl_z_gives_the_shell_back_and_fg_draws_again(tmp_path: Path) -> None:
         shell.close()
 
 
+@pytest.mark.parametrize("leave", ["key", "signal"])
+def test_what_newer_terminals_offer_is_given_back(terminal: Terminal, leave: str) -> None:
+    """Whole frames, the size told in the stream, and the mouse in pixels: a size of no pixels divides nothing."""
+    terminal.shows("SERVERS")
+    terminal.press(b"\x1b[?2026;2$y\x1b[?2048;2$y\x1b[48;30;100;0;0t")
+    terminal.until(lambda: all(terminal.output.count(b"\x1b[?%dh" % mode) for mode in (2026, 2048, 1016)))
+    terminal.press(b"\x1b[<0;5;5M\x1b[<0;5;5m")
+    terminal.answers(b"?", "scroll · Esc closes")
+    if leave == "key":
+        terminal.press(b"\x1b[27uq")
+    else:
+        terminal.process.terminate()
+    terminal.ended()
+    assert terminal.process.returncode == (0 if leave == "key" else 143)
+    for mode in (2026, 2048, 1016):
+        assert terminal.output.rfind(b"\x1b[?%dl" % mode) > terminal.output.rfind(b"\x1b[?%dh" % mode)
+    is_clean(terminal.output)
+
+
 def test_where_nobody_could_bring_it_back_it_stays(terminal: Terminal) -> None:
     terminal.shows("SERVERS")
     terminal.press(b"\x1a")

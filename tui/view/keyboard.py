@@ -48,11 +48,12 @@ class Keyboard:
         known = self._tail + text
         at = known.find(BRACKETED_PASTE_START)
         end = len(text) if at < 0 else at + len(BRACKETED_PASTE_START) - len(self._tail)
-        yield from self._parsed(lambda: self._parser.feed(text[:end]))
+        for character in text[:end]:  # of a sequence that the parser cannot bear, no more is lost than itself
+            yield from self._parsed(self._parser.feed, character)
         self._tail = known[-len(BRACKETED_PASTE_START) + 1 :] if at < 0 else ""
         if at >= 0:
             self._pasted = ""
-            yield from self._parsed(lambda: self._parser.feed(BRACKETED_PASTE_END))  # nothing pasted is for the parser
+            yield from self._parsed(self._parser.feed, BRACKETED_PASTE_END)  # nothing pasted is for the parser
         return text[end:]
 
     def _paste(self, text: str) -> Generator[Message, None, str]:
@@ -65,10 +66,10 @@ class Keyboard:
             self._pasted = pasted if len(pasted) < 2 * MOST else pasted[:MOST] + pasted[-len(BRACKETED_PASTE_END) :]
         return rest
 
-    def _parsed(self, parse: Callable[[], Iterable[Message]]) -> Iterator[Message]:
-        """What the parser makes of it. A sequence that it cannot bear is lost, and it begins anew."""
+    def _parsed(self, parse: Callable[..., Iterable[Message]], *text: str) -> Iterator[Message]:
+        """What the parser makes of it. Where it fails it begins anew."""
         try:
-            for message in parse():
+            for message in parse(*text):
                 if not isinstance(message, events.Paste):  # the empty one between the two marks
                     yield message
         except Exception:
