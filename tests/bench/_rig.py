@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 from tests.fleet.rig import ROOT
 from tests.fleet.test_readoption import STARTUP
 from tests.host.sshd import Sshd, start_sshd
+from tests.ports import free_port
 from tui.fleet.api import Kill, Launch
 from tui.fleet.fleet import Fleet
 from tui.fleet.places import Places
@@ -56,7 +56,7 @@ def ready_servers(folder: Path, count: int) -> Iterator[Rig]:
     sshd = start_sshd(folder / "sshd")
     host = {"ssh": sshd.address, "identity": sshd.identity, "known_hosts": sshd.known_hosts}
     hosts = {"box": {**host, "python": sys.executable, "state_dir": str(folder / "state")}}
-    ports = dict(zip([f"gpu{n:02}" for n in range(count)], free_ports(count), strict=True))
+    ports = {f"gpu{n:02}": free_port() for n in range(count)}
     servers = {
         name: {"command": [sys.executable, "-ISc", _LISTEN, str(port)], "port": port} for name, port in ports.items()
     }
@@ -72,13 +72,6 @@ def ready_servers(folder: Path, count: int) -> Iterator[Rig]:
     finally:
         asyncio.run(_ended(text, folder))
         sshd.stop()
-
-
-def free_ports(count: int) -> list[int]:
-    """Different ports of the loopback address where nobody listened a moment ago."""
-    with contextlib.ExitStack() as held:
-        sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [int(one.getsockname()[1]) for one in sockets]
 
 
 async def _launched(text: str, folder: Path) -> dict[str, Path]:
