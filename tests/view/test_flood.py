@@ -181,3 +181,13 @@ def test_what_is_no_figure_is_seen_at_once() -> None:
         glances.look([state], NOW, None)
         (told,) = glances.look([changed], NOW, None)
         assert told.state is changed and not glances.late
+
+
+async def test_what_is_as_it_was_is_not_drawn_again() -> None:
+    source = FixedSource((sources.ready("gpu0", 0, 400.0),))
+    async with running(source) as (app, pilot):
+        await pilot.pause()
+        app.look()
+        assert not app.look()
+        source.change("gpu0", notes=("something else",))
+        assert app.look() and not app.look()

@@ -34,7 +34,7 @@ from tui.view.log.pane import LogPane
 from tui.view.log.wall import Wall
 from tui.view.news import News
 from tui.view.only import Only
-from tui.view.pace import FAST, SLOW, Pace
+from tui.view.pace import FAST, SLOW, STATES, Pace
 from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
 from tui.view.pending import Pending
 from tui.view.settings import Settings
@@ -150,7 +150,8 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self.look()
         if not self.frozen:
             self.app_resume_signal.subscribe(self, lambda _: self.screen.refresh(layout=True))  # the screen is empty
-            self.set_interval(1 / FAST, self._tick, name="tick")
+            self.set_interval(1 / SLOW, self._tick, name="tick")
+            self._fast = self.set_interval(1 / FAST, self._tick, name="fast", pause=True)
         self._begun = True
         if self.ended_by:
             self.exit()
@@ -184,19 +185,22 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         """One frame. Whatever goes wrong is shown, and the next frame tries again."""
         try:
             pane = self.query_one(LogPane)
-            fast, slow = pane.has_focus and self._pace.due(FAST), self._pace.due(SLOW)
-            if not (fast or slow):
+            (self._fast.resume if pane.has_focus else self._fast.pause)()
+            fast, slow, states = pane.has_focus and self._pace.due(FAST), self._pace.due(SLOW), self._pace.due(STATES)
+            if not (fast or slow or states):
                 return
             self._pace.begin()
-            pane.tick()
+            drawn = pane.tick()
             if slow:
-                self.query_one(Wall).tick()
-                self.look()
+                drawn = self.query_one(Wall).tick() or drawn
+            if states:
+                drawn = self.look() or drawn
                 self.tell_outcomes()
                 self.watch_alerts()
                 if self._watchdog.gone():
                     self.leave(128 + signal.SIGHUP)
-            self.call_after_refresh(self._pace.painted)
+            if drawn:
+                self.call_after_refresh(self._pace.painted)
         except NoMatches:
             return
         except Exception as error:
@@ -208,21 +212,24 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         self._error = f"{type(error).__name__}: {error}{cause}"
         paint.troubles(self.screen_stack[0], self._scene)
 
-    def look(self) -> None:
-        """Read the source and draw what is different: at every change, and each second for what has an age."""
+    def look(self) -> bool:
+        """Read the source and draw what is different: at every change, and each second for what has an age. Whether
+        there was any."""
         now = self.source.now()
         seen = (self.source.version, int(now))
-        if seen != self._seen:
-            self.glances = self._glances.look(self.source.states(), now, self.selected)
-            self._seen = None if self._glances.late else seen
-            self._error = ""
-            if self.chosen is None and self.glances:
-                self.selected = self.glances[0].name
-            shape = (self.board_rows, self.chosen)
-            if shape[0] != self._shape[0] or shape[1] is not self._shape[1]:
-                self._shape = shape
-                self.arrange()
+        if seen == self._seen:
+            return False
+        self.glances = self._glances.look(self.source.states(), now, self.selected)
+        self._error = ""
+        if self.chosen is None and self.glances:
+            self.selected = self.glances[0].name
+        shape = (self.board_rows, self.chosen)
+        if shape[0] != self._shape[0] or shape[1] is not self._shape[1]:
+            self._shape = shape
+            self.arrange()
+        self._seen = None if self._glances.late else seen
         self.draw()
+        return True
 
     @property
     def chosen(self) -> Glance | None:
@@ -254,6 +261,7 @@ class HcsApp(FormActions, AlertActions, ViewActions):
 
     def arrange(self) -> None:
         """Heights and hidden panels for the present size and servers."""
+        self._seen = None  # what the new sizes leave room for is drawn with the next look
         if self.is_mounted_fully:
             layout.arrange(self.screen_stack[0], self.size.width, self.size.height, self.board_rows, self.chosen)
 

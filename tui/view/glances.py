@@ -14,7 +14,7 @@ from tui.view.glance import Glance, glance
 STEADY = 1.0
 """Seconds that a look at a server that serves on stays good: its figures are told by the second."""
 
-AT_ONCE = 8
+AT_ONCE = 16
 """Servers that are only due for another look, taken at once: 64 of them must not hold up a key."""
 
 _FIGURES = {"log", "log_at", "seen_at", "memory", "memory_peak", "grew_at", "http"}

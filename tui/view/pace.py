@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-FAST, SLOW = 30, 10
-"""Frames a second of the log that is read just now, and of all else."""
+FAST, SLOW, STATES = 30, 10, 5
+"""Frames a second of the log that is read just now, of other logs, and of what is known of servers."""
 
 REST = 3.0
 """A frame is followed by a pause of so many times its cost: drawing takes a quarter of a core at most."""
@@ -26,7 +26,7 @@ class Pace:
     ) -> None:
         self._clock, self._spent = clock, spent
         self._key = self._began = self._cost = -1e9
-        self._last = {FAST: -1e9, SLOW: -1e9}
+        self._last = dict.fromkeys((FAST, SLOW, STATES), -1e9)
         self._begun: float | None = None
 
     def key(self) -> None:

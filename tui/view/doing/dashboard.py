@@ -50,8 +50,8 @@ class Dashboard(App[None]):
         typing = self.query("#only.open")
         return max(1, len(entries(self.listed, by_host=self.order.by_host))) + len(typing)
 
-    def look(self) -> None:
-        """Read the source, and draw what is different."""
+    def look(self) -> bool:
+        """Read the source, and draw what is different; whether anything was."""
         raise NotImplementedError
 
     def draw(self) -> None:

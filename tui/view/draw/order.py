@@ -104,7 +104,7 @@ class Listing:
                 self._places = {g.name: n for n, g in enumerate(ordered(glances, order))}
             listed = sorted(glances, key=lambda g: self._places[g.name])
         words = order.only.casefold().split()
-        return tuple(g for g in listed if matches(g, words))
+        return tuple(g for g in listed if matches(g, words)) if words else tuple(listed)
 
 
 def matches(glance: Glance, words: Sequence[str]) -> bool:

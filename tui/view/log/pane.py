@@ -87,11 +87,13 @@ class LogPane(Sheet, can_focus=True):
             self._mark()
         self.redraw()
 
-    def tick(self) -> None:
-        """Take in what was written since the last tick."""
+    def tick(self) -> bool:
+        """Take in and draw what was written since the last tick; whether there was any."""
         reader = self.reader
-        if reader and self.visible_in_layout and reader.look():
-            self.redraw()
+        if not (reader and self.visible_in_layout and reader.look()):
+            return False
+        self.redraw()
+        return True
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         reader = self.reader

@@ -48,11 +48,12 @@ class Wall(Choosing, can_focus=True):
             place = max(0, min(len(self.glances) - 1, to))
             self.post_message(self.Clicked(f"select:{self.glances[place].name}"))
 
-    def tick(self) -> None:
-        """Take in what was written to the logs that are on the screen."""
-        if self.visible_in_layout:
-            for server in self._seen:
-                self._readers[server].look()
+    def tick(self) -> bool:
+        """Take in and draw what was written to the logs that are on the screen; whether there was any."""
+        grown = self.visible_in_layout and sum(self._readers[server].look() for server in self._seen) > 0
+        if grown:
+            self.redraw()
+        return grown
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         self._seen.clear()
