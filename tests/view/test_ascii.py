@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from rich.cells import cell_len
 
@@ -10,7 +12,7 @@ from tui.view.app import HcsApp
 from tui.view.ascii import ascii_text
 from tui.view.glance import GLYPHS
 from tui.view.settings import Settings
-from tui.view.snapshot import screen_text
+from tui.view.snapshot import screen_strips, screen_text
 
 
 @pytest.mark.parametrize("key", ["", "w", "m", "c", "question_mark", "K", "B", "A", "E", "z", "ctrl+p"])
@@ -26,6 +28,27 @@ async def test_nothing_else_is_on_the_screen(source: FixedSource, key: str) -> N
         text = screen_text(app)
         assert text.isascii(), {c for c in text if not c.isascii()}
         assert "gpu0" in text or key
+
+
+async def test_lines_of_the_charts_are_their_letters(source: FixedSource) -> None:
+    app = HcsApp(source, frozen=True, settings=Settings(ascii=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("c")
+        await pilot.pause()
+        text = screen_text(app)
+        assert text.isascii() and re.search("a{20}", text) and re.search("b{3}", text)
+
+
+async def test_without_colours_charts_are_grey(source: FixedSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = HcsApp(source, frozen=True)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await pilot.press("c")
+        await pilot.pause()
+        inks = {
+            s.style.color.get_truecolor() for strip in screen_strips(app) for s in strip if s.style and s.style.color
+        }
+        assert len(inks) > 2 and all(len(set(ink)) == 1 for ink in inks)
 
 
 async def test_without_it_borders_are_drawn(source: FixedSource) -> None:

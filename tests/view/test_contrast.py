@@ -12,10 +12,13 @@ from rich.color import Color, ColorSystem
 from textual.pilot import Pilot
 
 from tests.view import sources
+from tests.view.test_app import until
 from tests.view.test_dialogs import CASES, opened
+from tests.view.test_picker import CHOICES
 from tests.view.test_theme import SEEN, contrast, difference
 from tui.view.app import HcsApp
 from tui.view.screens.charts import LINES, Charts
+from tui.view.screens.picker import Picker
 from tui.view.snapshot import screen_strips
 from tui.view.theme import DARK_BLIND, LIGHT_BLIND, PALETTES, TEXT_INKS
 
@@ -27,7 +30,6 @@ VIEWS: tuple[list[str], ...] = (
     ["w"],
     ["c"],
     ["h"],
-    ["ctrl+p"],
     ["slash", *"host", "enter"],
     ["i", *"a(b"],
     ["o", *"gpu"],
@@ -42,10 +44,10 @@ VGA = (
 def pairs(app: HcsApp) -> Iterator[tuple[str, str, str]]:
     """Text, ink and ground of all that is on the screen; where there is a dialog, of that alone."""
     strips = screen_strips(app)
-    for widget in app.screen.query(".dialog, CommandPalette > Vertical"):
-        box = widget.region
-        strips = [strip.crop(box.x, box.right) for strip in strips[box.y : box.bottom]]
-    for strip in strips:
+    boxes = [widget.region for widget in app.screen.query(".dialog, CommandInput, CommandList")] or [app.screen.region]
+    seen = [strip.crop(box.x, box.right) for box in boxes for strip in strips[box.y : box.bottom]]
+    assert any(strip.text.strip() for strip in seen)
+    for strip in seen:
         for text, style, _ in strip:
             if style and text.strip() and style.color and style.bgcolor:
                 one, other = style.color.get_truecolor().hex, style.bgcolor.get_truecolor().hex
@@ -85,6 +87,23 @@ async def test_views(tmp_path: Path) -> None:
             await pilot.pause()
             await in_all_themes(app, pilot)
             await pilot.press("escape", "escape")
+
+
+@pytest.mark.parametrize("theme", PALETTES)
+async def test_the_palette_the_picker_and_empty_lines(tmp_path: Path, theme: str) -> None:
+    """Opened in each theme: they take its colours when they are opened."""
+    app = HcsApp(sources.fleet(tmp_path), theme=theme, frozen=True)
+    app.animation_level = "none"
+    async with app.run_test(size=(100, 30)) as pilot:
+        for keys in ("ctrl+p", "o", "i", "slash"):
+            await pilot.press(keys)
+            await pilot.pause()
+            assert not unreadable(app), keys
+            await pilot.press("escape", "escape")
+        picker = Picker(lambda: CHOICES)
+        app.push_screen(picker)
+        await until(lambda: picker.listed, pilot)
+        assert not unreadable(app)
 
 
 @pytest.mark.parametrize("name", PALETTES)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from tests.view import sources
 from tui.fleet.api import HostState
@@ -162,6 +163,59 @@ def test_what_a_start_says_goes_in_a_set_order(glances: list[Glance]) -> None:
         told = [words in row for words in order]
         assert told == sorted(told, reverse=True), row
     assert all(told)
+
+
+def test_names_of_any_script_and_length_stand_in_their_column(glances: list[Glance]) -> None:
+    """They are cut in the middle, where they are alike; what stands beside them stays in its place."""
+    names = ("gpu-server-of-the-lab-1", "gpu-server-of-the-lab-2", "日本語サーバー名前四番", "🚀rocket-🔥", "x")
+    shown = [replace(glances[3], state=replace(glances[3].state, info=sources.info(name, 0))) for name in names]
+    for columns in (58, 78, 118):
+        rows = board.board(shown, columns)
+        assert len({cell_len(plain([row]).partition("failed")[0]) for row in rows}) == 1
+        first, second = (plain([row]).partition("failed")[0] for row in rows[:2])
+        assert first != second
+
+
+def test_the_header_keeps_the_totals_and_cuts_no_count(tmp_path: Path) -> None:
+    fleet = many(tmp_path, 64)
+    for columns in range(50, 130):
+        told = plain([head.header("a-profile-with-a-very-long-name", fleet, sources.NOW, columns)])
+        assert "● 40" in told and "✖ 8" in told and not re.search(r"\d…", told)
+        assert "tok/s" in told or columns < 60
+
+
+STARTS = (
+    "92 of 150", "last time 2m41s", "last 2m41s", "log silent for 1m00s", "~1m11s to go", "allocated", "planned",
+    "300.1", "48.2", "48 slots", "layer_first", "max running 9 (by 48 Mamba slots",
+)  # fmt: skip
+SERVES = (
+    "409 tok/s", "run  48", "queue  12", "KV ━", "81%", "Mamba ━", "62%", "acc 2.71", "up 1h02", "ready for 1h02",
+    "log 1.0s", "303.4", "150.00 GB", "150.10 GB", "81% used", "layer_first",
+)  # fmt: skip
+
+
+def test_what_is_told_at_120_and_at_160_columns(glances: list[Glance], fleet: sources.FixedSource) -> None:
+    """Of the selected server, on the board and in its panels, whatever the log says."""
+    for columns in (120, 160):
+        size = (columns // 2 - 4, 12)
+        start, serves = (
+            text(
+                [
+                    *board.board([g], columns - 2),
+                    *timeline.timeline(g, *size),
+                    *caches.caches(g, fleet.hosts()[0], *size),
+                ]
+            )
+            for g in (glances[2], glances[0])
+        )
+        assert [words for words in STARTS if words not in start] == []
+        assert [words for words in SERVES if words not in serves] == []
+
+
+def test_no_memory_is_held_by_what_is_gone(glances: list[Glance], fleet: sources.FixedSource) -> None:
+    gone = glance(replace(glances[0].state, alive=None, vanished=True), sources.NOW)
+    table = text(caches.caches(gone, fleet.hosts()[0], 76, 14))
+    assert gone.phase is Phase.LOST and "303.4" not in table and "freed" in table
 
 
 def test_a_reason_keeps_its_remedy(glances: list[Glance]) -> None:

@@ -47,6 +47,13 @@ def test_the_limit_the_paths_and_the_names_stand_where_there_is_room(fleet: sour
         assert word in text
 
 
+def test_all_servers_of_a_host_and_the_ends_of_paths(tmp_path: Path) -> None:
+    fleet = replace(sources.many(tmp_path, 64), host_states=sources.host_states())
+    text = plain(hosts.hosts(fleet.hosts(), glances(fleet), fleet.now(), 76))
+    assert all(f" gpu{n}" in text for n in range(64))
+    assert "…/Qwen3.6-27B" in text and "Qwen3.6…" not in text
+
+
 def test_what_nobody_tells_is_not_made_up(fleet: sources.FixedSource) -> None:
     bare = HostState("box", "box", "connected", machine=Machine(0, 0, gpus=(Gpu(0, "Orin"),)))
     text = plain(hosts.hosts((bare,), glances(fleet), fleet.now(), 100))

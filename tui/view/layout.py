@@ -30,7 +30,7 @@ def heights(columns: int, rows: int, board_rows: int, detail: int) -> Heights:
     rows -= 2  # header and footer
     board = min(board_rows + _BORDER, max(3, rows // 2 if rows > 40 else rows * 2 // 5))
     room = rows - board - 6
-    wanted = min(detail + _BORDER, 16 if rows > 40 else 13 if rows > 30 else 12)
+    wanted = min(detail + _BORDER, 16 if rows > 40 else 14 if rows > 30 else 12)
     return Heights(board, min(wanted, room) if room >= 5 else 0, columns >= 80)
 
 
@@ -40,7 +40,8 @@ def wanted_detail(chosen: Glance | None) -> int:
         return 4
     kinds = len({pool.kind for pool in chosen.state.log.pools})
     troubles = 6 if chosen.failure else 0
-    return max(len(chosen.stages) + 1 + troubles, 1 + 2 * kinds + 6, 5)
+    layout = any(pool.layout for pool in chosen.state.log.pools)
+    return max(len(chosen.stages) + 1 + troubles, 1 + 2 * kinds + 6 + layout, 5)
 
 
 def arrange(screen: Screen[object], columns: int, rows: int, board_rows: int, chosen: Glance | None) -> None:

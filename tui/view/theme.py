@@ -91,6 +91,9 @@ DRAWN_INKS = ("done", *TEXT_INKS)
 """Inks of bars and lines that tell something: 3 to 1."""
 
 
+_TRACKS = ("background", "background-hover", "background-active", "corner-color")
+
+
 def _theme(name: str, palette: Mapping[str, str], dark: bool) -> Theme:
     return Theme(
         name=name,
@@ -111,6 +114,9 @@ def _theme(name: str, palette: Mapping[str, str], dark: bool) -> Theme:
             "footer-key-foreground": palette["key"],
             "input-selection-background": f"{palette['accent']} 35%",
             "scrollbar": palette["line"],
+            "scrollbar-hover": palette["done"],
+            "scrollbar-active": palette["accent"],
+            **{f"scrollbar-{part}": palette["panel"] for part in _TRACKS},
             **{f"hcs-{ink}": colour for ink, colour in palette.items()},
         },
     )

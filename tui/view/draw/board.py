@@ -170,9 +170,10 @@ def _warned(glance: Glance, shown: Sequence[Column], room: int) -> Row:
     kept = list(shown)
     while kept and kept[-1].keep <= _GIVES_WAY:
         kept.pop()
-    words = f"⚠ {brief(glance.warnings[0])}"
+    told = [f"⚠ {brief(warning)}" for warning in glance.warnings]
     more = f" +{len(glance.warnings) - 1}" if len(glance.warnings) > 1 else ""
     left = room - total(kept) - 2 - len(more)
+    words = next((words for words in told if cell_len(words) <= left), told[0])
     if left < min(_WARNING_MIN, cell_len(words)):
         return figures(glance, shown)
     return join([figures(glance, kept), [Span(clip_words(words, left) + more, "warn")]])

@@ -162,6 +162,7 @@ _COLUMNS = (
     Column("queue", 9, 85, _number("queue", lambda s: s.queued), _of("queued")),
     Column("kv", 13, 60, _usage("KV", "kv", lambda s: s.kv, 5), _of("kv")),
     Column("mamba", 16, 58, _usage("Mamba", "mamba", lambda s: s.mamba, 5), _of("mamba")),
+    Column("swa", 14, 59, _usage("SWA", "accent", lambda s: s.swa, 5), _of("swa")),
     Column("accept", 8, 50, _accept, _of("accept_len")),
     Column("uptime", 8, 45, _uptime, lambda g: g.uptime is not None),
     Column("age", 9, 36, _age, lambda g: log_age(g) is not None),
@@ -171,6 +172,7 @@ _COLUMNS = (
 _SMALLER = {
     "spark": Column("spark-small", _SPARK_MIN, 55, _spark, lambda g: bool(g.state.log.series)),
     "kv": Column("kv-small", 7, 80, _usage("KV", "kv", lambda s: s.kv, 0), _of("kv")),
+    "swa": Column("swa-small", 8, 76, _usage("SWA", "accent", lambda s: s.swa, 0), _of("swa")),
     "mamba": Column("mamba-small", 10, 75, _usage("Mamba", "mamba", lambda s: s.mamba, 0), _of("mamba")),
 }
 _ORDER = (
@@ -183,6 +185,8 @@ _ORDER = (
     "kv-small",
     "mamba",
     "mamba-small",
+    "swa",
+    "swa-small",
     "accept",
     "uptime",
     "age",

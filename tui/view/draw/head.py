@@ -30,6 +30,7 @@ class Key(Protocol):
     def foot(self) -> int: ...
 
 
+_TITLE = 8  # columns of a title that gives way to the totals
 _MARKS = [Span("read-only", "warn")]
 _TELL = (Phase.READY, Phase.STARTING, Phase.FAILED, Phase.STOPPING, Phase.LOST, Phase.STOPPED, Phase.ABSENT)
 
@@ -54,6 +55,7 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
     totals = _totals(speed) if speed is not None else []
     sigma = [Span("Σ ", "muted"), Span(f"{units.rate(speed)} tok/s", "text bold")] if speed is not None else []
     room = columns - width(join([[Span(" hcs-tui")], _MARKS * read_only, *short])) - 2
+    room = max(min(room, _TITLE), room - width(sigma) - 4)
     called: Row = [Span(clip(title, room), "text bold")] if title and room > 0 else []
     left = join([[Span(" hcs-tui", "accent bold")], called, _MARKS * read_only])
     choices = (

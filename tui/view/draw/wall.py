@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from tui.sglang.model import Phase
 from tui.view.draw import units
 from tui.view.draw.board import INKS, word
-from tui.view.draw.row import Row, Span, clip_words, fit, width
+from tui.view.draw.row import Row, Span, clip_middle, clip_words, fit, width
 from tui.view.glance import GLYPHS, Glance
 
 MIN_COLUMNS, MIN_ROWS = 56, 5
@@ -58,12 +58,13 @@ def _pane(glance: Glance, lines: Lines, columns: int, rows: int, selected: bool)
 
 
 def _title(glance: Glance, columns: int, selected: bool) -> Row:
-    ink = INKS[glance.phase]
+    ink, state = INKS[glance.phase], word(glance)
+    room = columns - len(state) - 9  # the name gives way to the state
     left: Row = [
         Span("▌" if selected else "━", "accent" if selected else "line"),
         Span(f" {GLYPHS[glance.phase]} ", f"{ink} bold"),
-        Span(glance.name, "text bold"),
-        Span(f"  {word(glance)}", ink),
+        Span(clip_middle(glance.name, max(room, 8)), "text bold"),
+        Span(f"  {state}", ink),
     ]
     note = glance.reason if glance.phase is Phase.FAILED else ""
     if glance.phase is Phase.READY and glance.generate is not None and not glance.stale:
