@@ -20,6 +20,7 @@ from tests.cli.test_waiting import heard
 from tests.host.sshd import Sshd, require_sshd, start_sshd
 from tests.host.strangers import Stranger, started
 from tests.ports import free_port
+from tests.waiting import DEADLINE
 from tui.profile.load import load
 from tui.report.schema import report_schema
 
@@ -119,7 +120,7 @@ def test_forward_until_interrupted(stranger: Stranger, box: tuple[Sshd, dict[str
         heard(process, "the port is open again")
         assert _get(url) == f"hello from {stranger.pid}"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(DEADLINE) == 130
     finally:
         process.kill()
         process.communicate()
@@ -141,14 +142,14 @@ def test_a_forward_to_this_machine_never_leads_to_itself(box: tuple[Sshd, dict[s
         url = process.stdout.readline().strip()
         assert url.startswith("http://127.0.0.1:") and url != f"http://127.0.0.1:{port}"
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 130
+        assert process.wait(DEADLINE) == 130
     finally:
         process.kill()
         process.communicate()
 
 
 def _get(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=DEADLINE) as answer:
         return str(answer.read().decode())
 
 

@@ -203,9 +203,9 @@ async def test_no_screen_shows_a_secret(site: Site, monkeypatch: pytest.MonkeyPa
         app = HcsApp(source)
         app.animation_level = "none"
         async with app.run_test(size=(200, 50), notifications=True) as pilot:
-            await until(source.settled, pilot, 20)
+            await until(source.settled, pilot)
             app.select("lives")
-            await until(lambda: "last words" in screen_text(app), pilot, 20)
+            await until(lambda: "last words" in screen_text(app), pilot)
             found += leaks("board", screen_text(app))
             for keys in (["z"], ["z", "W"], ["w"], ["m"], ["m", "w"], ["w", "c"], ["escape", "K"],
                          ["escape", "question_mark"], ["escape", "slash", *"canary", "enter"], ["n"], ["Y"],

@@ -13,6 +13,7 @@ import pytest
 
 from tests.fleet.rig import session
 from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.waiting import DEADLINE
 from tui.fleet.api import WRONG_PASSPHRASE, Answer, LockedKey, UnknownHostKey
 from tui.host import keyring
 from tui.profile.load import loads
@@ -79,8 +80,8 @@ async def test_one_answer_for_all_who_wait(hosts: Hosts, tmp_path: Path) -> None
         assert [(host.phase, host.question) for host in fleet.hosts()] == [("connected", None)] * 2
         assert hosts.servers[0].kill_sessions()
         one = fleet.host_of("one")
-        assert await fleet.until(lambda: one.state.phase == "unreachable", 20)
-        assert await fleet.until(lambda: one.state.phase == "connected", 20)  # without another question
+        assert await fleet.until(lambda: one.state.phase == "unreachable", DEADLINE)
+        assert await fleet.until(lambda: one.state.phase == "connected", DEADLINE)  # without another question
 
 
 async def test_a_jump_host_asks_as_well(hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

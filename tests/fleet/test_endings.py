@@ -13,7 +13,7 @@ import pytest
 from tests.fleet.rig import profile, reach, running
 from tests.host.links import agent_pid
 from tests.processes import is_running, kill_now
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, eventually
 from tui.fleet.api import Kill, Launch, Relaunch
 from tui.fleet.fleet import Fleet
 from tui.host import link
@@ -67,7 +67,7 @@ async def test_a_kill_outlives_its_link(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(link, "FIRST_RETRY_SECONDS", 0.05)
     async with running(profile(tmp_path, ["plain"], command=STUBBORN), tmp_path) as fleet:
         await fleet.act(Launch("gpu0"))
-        assert await fleet.until(lambda: fleet.supervisors["gpu0"].state.log.lines > 0, 20.0)
+        assert await fleet.until(lambda: fleet.supervisors["gpu0"].state.log.lines > 0, DEADLINE)
         [record] = await host_link(fleet).runs()
         folder = Path(record.log).parent
         killing = asyncio.create_task(fleet.act(Kill("gpu0", 1.0)))

@@ -17,7 +17,7 @@ import pytest
 from tests.leftovers import MARK, with_parent
 from tests.ports import free_port, listens
 from tests.processes import below
-from tests.waiting import until
+from tests.waiting import DEADLINE, until
 
 SSHD = "/usr/sbin/sshd"
 
@@ -73,7 +73,7 @@ class Sshd:
         """End the listener and all connections."""
         self.kill_sessions()
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(DEADLINE)
 
 
 def _name(pid: int) -> str:

@@ -13,7 +13,7 @@ from typing import IO
 
 from tests.ports import free_port, listens
 from tests.processes import below, in_session, kill_now
-from tests.waiting import until
+from tests.waiting import DEADLINE, until
 
 # The main process listens, names its children like SGLang's, and prints a line to stderr; SIGTERM ends it all.
 LAUNCH_SERVER = """
@@ -104,4 +104,4 @@ def started(
     finally:
         for pid in [*stranger.pids(), *in_session(stranger.pid)]:
             kill_now(pid)
-        process.wait(10)
+        process.wait(DEADLINE)

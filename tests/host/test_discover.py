@@ -16,7 +16,7 @@ from tests.host.links import Ear, HostOf, opened
 from tests.host.strangers import Stranger, started
 from tests.ports import free_port
 from tests.processes import below, is_running, kill_now
-from tests.waiting import until
+from tests.waiting import DEADLINE, until
 from tui.host.agent import patience, place, procs
 from tui.host.api import Found, HostError, HostErrorKind, LaunchSpec, RunWatch
 from tui.host.link import HostLink
@@ -94,7 +94,7 @@ async def test_where_the_output_goes(local: HostLink, tmp_path: Path) -> None:
     with started(tmp_path, output=tee.stdin) as stranger:
         assert (await found(local, stranger)).record.log == str(teed)
     tee.stdin.close()
-    tee.wait(10)
+    tee.wait(DEADLINE)
     read, write = os.pipe()
     with started(tmp_path, output=write) as stranger:
         one = await found(local, stranger)
@@ -141,7 +141,7 @@ async def test_orphans_of_a_dead_main_process_are_one_row_and_all_ended(local: H
     with started(tmp_path) as stranger, started(tmp_path) as healthy:
         children = below(stranger.pid)
         kill_now(stranger.pid)
-        stranger.process.wait(10)
+        stranger.process.wait(DEADLINE)
         rows = [row for row in await local.discover() if row.record.pid in children]
         assert [(row.kind, row.record.pid) for row in rows] == [("orphans", min(children))]
         report = await local.kill(rows[0].record.run, 0)

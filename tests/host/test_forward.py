@@ -12,14 +12,14 @@ from tests.host.links import Ear, HostOf, opened, ssh_host
 from tests.host.sshd import Sshd, require_sshd, start_sshd
 from tests.host.strangers import started
 from tests.ports import free_port, listens
-from tests.waiting import eventually
+from tests.waiting import DEADLINE, eventually
 from tui.host import link
 from tui.host.api import Forwarded, HostError, HostErrorKind, LinkLost, LinkUp
 
 
 async def fetched(port: int) -> bytes:
     """What a GET of this machine's ``port`` answers."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(DEADLINE):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.0\r\n\r\n")
         data = await reader.read()

@@ -17,7 +17,7 @@ import pytest
 from tests.host.links import HostOf, opened, ssh_host
 from tests.host.sshd import Sshd, make_key, require_sshd, start_sshd
 from tests.host.test_hostkeys import error_of, fingerprint, home
-from tests.waiting import eventually, until
+from tests.waiting import DEADLINE, eventually, until
 from tui.host import keyring
 from tui.host.answers import answer, open_asking
 from tui.host.api import HostError, HostErrorKind
@@ -144,7 +144,7 @@ def agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
             break
     yield path
     process.terminate()
-    process.wait(10)
+    process.wait(DEADLINE)
 
 
 async def test_an_agent_has_the_key(server: Sshd, home: Path, agent: Path) -> None:

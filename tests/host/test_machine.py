@@ -10,6 +10,7 @@ import pytest
 
 from tests.host.links import HostOf, opened
 from tests.host.test_kill_hard import SLEEP, up, with_gpus
+from tests.waiting import DEADLINE
 from tui.host.agent.machine import disk, gpu, rows
 from tui.host.link import HostLink
 from tui.host.machine import Gpu, Holder, Machine, machine_of
@@ -38,7 +39,7 @@ async def test_gpus_with_their_holders(tmp_path: Path, monkeypatch: pytest.Monke
         server = await up(link, SLEEP)
         await link.watch(server.run)
         holders.write_text(f"GPU-a, {server.pid}, 70000\nGPU-b, {os.getpid()}, [N/A]\nGPU-b, 999999999, 7\nremark\n")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(DEADLINE):
             while not (seen := await link.machine()).gpus[0].holders[0].run:
                 pass  # until the watch has looked
         await link.kill(server.run, 5)
