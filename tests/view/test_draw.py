@@ -393,6 +393,13 @@ def test_a_host_in_trouble_says_what_to_do() -> None:
     assert "⚠ box: the host key is unknown. Run: ssh x" in line and "next try in 8.0s" in line
 
 
+def test_more_hosts_in_trouble_than_rows(glances: list[Glance]) -> None:
+    hosts = [HostState(f"far{n}", "x", "unreachable", f"far{n} did not answer") for n in range(9)]
+    told = text(head.troubles(hosts, "", sources.NOW, 60, 4)).split("\n")
+    assert len(told) == 4 and told[0] == " ⚠ far0 did not answer" and told[3] == " ⚠ and 6 hosts more: h shows all"
+    assert len(head.troubles(hosts[:4], "", sources.NOW, 60, 4)) == 4
+
+
 def test_the_footer_keeps_help_and_quit() -> None:
     for columns in (30, 60, 80):
         line = plain([head.footer(footer_keys(read_only=False), columns)])

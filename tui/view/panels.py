@@ -39,7 +39,7 @@ class Troubles(Sheet):
     now = 0.0
 
     def rows(self, columns: int, rows: int) -> list[Row]:
-        return head.troubles(self.hosts, self.error, self.now, columns)
+        return head.troubles(self.hosts, self.error, self.now, columns, rows)
 
 
 class Footer(Sheet):

@@ -86,8 +86,9 @@ def _spaced(number: str) -> str:
     return f"{number[:-1]} {number[-1]}" if number[-1].isalpha() else number
 
 
-def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int) -> list[Row]:
-    """A row per host that cannot be used (what happened, what to do, when it is tried again), and one for ourselves."""
+def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int, most: int = 4) -> list[Row]:
+    """A row per host that cannot be used (what happened, what to do, when it is tried again), and one for ourselves; at
+    most ``most``, the last of which says how many more there are."""
     rows: list[Row] = []
     if error:
         rows.append(fit([Span(" ⚠ dashboard: ", "bad bold"), Span(error, "bad")], columns))
@@ -103,7 +104,10 @@ def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int) -
         room = columns - cell_len(name)
         what: Row = [Span(name, "warn bold"), Span(clip_words(message, room), "warn")]
         rows.append(spread(what, retry, columns))
-    return rows
+    if len(rows) <= most:
+        return rows
+    more = len(rows) - max(0, most - 1)
+    return [*rows[: max(0, most - 1)], fit([Span(f" ⚠ and {more} hosts more: h shows all", "warn")], columns)]
 
 
 def footer(keys: Sequence[Key], columns: int) -> Row:

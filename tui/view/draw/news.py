@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tui.view.alerts import Alert, Kind, line
 from tui.view.draw import units
-from tui.view.draw.row import Row, Span, spread
+from tui.view.draw.row import Row, Span, clip_words, spread
 
 GLYPHS = {
     Kind.READY: ("●", "ok"),
@@ -30,4 +30,5 @@ def news(alerts: Sequence[Alert], now: float, columns: int, key: str = "A") -> l
     glyph, ink = GLYPHS[newest.kind]
     more = f"{len(fresh) - 1} more ({key})  " if len(fresh) > 1 else ""
     right = [Span(f"{more}{units.span(now - newest.at)} ago ", "muted", "alerts")]
-    return [spread([Span(f" {glyph} {line(newest)}", f"{ink} bold", "alerts")], right, columns)]
+    words = clip_words(f" {glyph} {line(newest)}", columns)
+    return [spread([Span(words, f"{ink} bold", "alerts")], right, columns)]
