@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import stat
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from rich.cells import cell_len
 
 from tui.view.log.clean import MAX_BYTES
 from tui.view.log.heads import HEAD, MOST, body, heads
+from tui.view.log.made import Limits
 from tui.view.log.merge import Stream, first_time, released
-from tui.view.log.merged import GAP, Limits, MergedLog
+from tui.view.log.merged import GAP, MergedLog
 from tui.view.log.source import HOLD, REST, Followed
 
 BASE = 1_764_470_040  # 2025-11-30 02:34:00
@@ -200,6 +202,21 @@ def test_the_file_is_private_and_goes(two: Logs) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     two.merged.close()
     assert not path.parent.exists() and two.merged.path is None
+
+
+def test_what_killed_programs_left_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left, kept = tmp_path / f"hcs-tui-merged-{gone.pid}-abc", tmp_path / "hcs-tui-merged-of-somebody"
+    left.mkdir()
+    (left / "1.log").write_text("x")
+    kept.mkdir()
+    one, other = MergedLog(), MergedLog()
+    assert not left.exists() and kept.exists() and len(list(tmp_path.iterdir())) == 3
+    one.close()
+    other.close()
+    assert list(tmp_path.iterdir()) == [kept]
 
 
 def test_what_comes_in_waits_for_what_was_written_before_it(two: Logs) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import sys
 from collections.abc import Callable
@@ -239,6 +240,21 @@ async def test_a_folder_that_cannot_be_made_is_said(source: FixedSource, monkeyp
         await pilot.press("m")
         await until(shows(app, "the logs cannot be merged: not a directory"), pilot)
         assert app.merged is None
+
+
+async def test_a_disk_that_fills_up_is_said(source: FixedSource) -> None:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    async with running(source, frozen=False) as (app, pilot):
+        await opened(app, pilot)
+        with source.logs["gpu0"].open("a") as file:
+            file.write((decode_line(1, 1.0) + "\n") * 20_000)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            await until(shows(app, "the logs cannot be merged: file too large"), pilot)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert app.merged is None
+        await until(shows(app, "gpu0 · log"), pilot)
 
 
 async def test_saved_logs_that_are_played(tmp_path: Path) -> None:
