@@ -1,8 +1,8 @@
 """Logs, sent from a byte on: within a credit, one frame per log in turn, each frame with inode and true offset.
 
 What is new goes first, then stretches that somebody asked for (a log's head, then its middle), by their urgency.
-The first write after silence is read at once (inotify); while a log is busy it is read every 50 ms, by the clock.
-Where inotify does not work, the clock does it all.
+The first write after silence is read at once (inotify); while any log is busy, all are read together every 50 ms, by
+the clock: each message wakes the other side. Where inotify does not work, the clock does it all.
 """
 
 from __future__ import annotations
@@ -101,6 +101,7 @@ class Follower:
         self._streams: dict[int, Stream] = {}
         self._queues: tuple[deque[Stream], ...] = (deque(), deque(), deque())  # by urgency
         self.credit = 0
+        self._sent = 0.0  # when something new was sent
         self._timer: Timer | None = None
         self._tick_at = NEVER
         loop.bulk = self.next_frame
@@ -156,6 +157,8 @@ class Follower:
             return b""
         stream.offset += len(data)
         self.credit -= len(data)
+        if data and stream.urgency == LIVE:
+            self._sent = monotonic()
         if data and stream.rest() > 0:
             self._queue(stream)
         elif stream.end is not None:
@@ -206,10 +209,14 @@ class Follower:
         def wake() -> None:
             if self._streams.get(stream.number) is stream:
                 stream.watch = -1
-                stream.due = monotonic() + SETTLE
-                stream.settling = True
-                if stream.fd >= 0 and self._grown(stream):
-                    self._queue(stream)
+                now = monotonic()
+                if now - self._sent < TICK:
+                    stream.due = next_tick(now)
+                else:
+                    stream.due = now + SETTLE
+                    stream.settling = True
+                    if stream.fd >= 0 and self._grown(stream):
+                        self._queue(stream)
                 self._tick_later()
 
         return wake
