@@ -88,7 +88,9 @@ class PipeChannel:
         except TimeoutError:
             with contextlib.suppress(ProcessLookupError):
                 self._process.send_signal(signal.SIGKILL)
-            await self._process.wait()
+            with contextlib.suppress(TimeoutError):  # in the kernel, state D: not waited for
+                async with asyncio.timeout(2.0):
+                    await self._process.wait()
         self._drain.cancel()
         await asyncio.gather(self._drain, return_exceptions=True)
 

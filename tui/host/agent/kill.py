@@ -14,12 +14,12 @@ import time
 
 from . import look, procs, sockets, subject
 from .files import read_json, write_json
-from .loop import monotonic
+from .loop import current_trouble, monotonic
 from .requests import Refused, Request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, Callable
 
 RESCAN = 0.05
 CALM = 0.5  # seconds between two scans for new processes, while the main process takes its time
@@ -82,7 +82,22 @@ class Kill:
         self._sockets: set[str] = set()
         self._signals: list[str] = []
         self._agent.loop.hold()
-        self._term()
+        self._step(self._term)
+
+    def _step(self, step: Callable[[], None]) -> None:
+        """Do a part of the kill; whoever waits for it hears of what must not happen, and does not wait in vain."""
+        try:
+            step()
+        except Exception as error:
+            self._agent.loop.send({"t": "trouble"}, current_trouble())
+            self._give_up("The kill failed: %s: %s" % (type(error).__name__, error))
+
+    def _later(self, seconds: float, step: Callable[[], None]) -> None:
+        self._agent.loop.later(seconds, lambda: self._step(step))
+
+    def _give_up(self, why: str) -> None:
+        self._request.refuse(Refused(why, "Some of the run may be left: try again."))
+        self._agent.loop.release()
 
     def _scan(self) -> list[procs.Proc]:
         """The living processes of the run, and of all that were ever seen as such, and below them."""
@@ -100,7 +115,10 @@ class Kill:
             self._found[proc.pid, proc.start] = "pid %d %s" % (proc.pid, proc.name)
             self._known[proc.pid] = proc.start
         if fresh:
-            _thread.start_new_thread(self._name, (fresh,))
+            try:
+                _thread.start_new_thread(self._name, (fresh,))
+            except RuntimeError:
+                pass  # no more threads: their short names must do
         return [found[pid] for pid in sorted(pids)]
 
     def _name(self, fresh: list[procs.Proc]) -> None:
@@ -126,13 +144,17 @@ class Kill:
             if self._about.folder is not None and not self._request.header.get("sweep"):
                 mark(self._about.folder, "stop.json", self._request)
             self._send(main, signal.SIGTERM)
-            if main.state == "T":  # stopped: it would hear of SIGTERM only afterwards
-                self._send(main, signal.SIGCONT)
+            self._wake(main)
         self._wake_keeper()
         if left:
             self._wait()
         else:
             self._verify()
+
+    def _wake(self, main: procs.Proc) -> None:
+        """One that is stopped would hear of SIGTERM only when somebody continues it."""
+        if main.state == "T":
+            self._send(main, signal.SIGCONT)
 
     def _wake_keeper(self) -> None:
         """A keeper that was stopped neither reaps nor records."""
@@ -143,8 +165,10 @@ class Kill:
 
     def _wait(self) -> None:
         """While the main process lives, look at it alone most of the time: a drain can take hours."""
-        now = monotonic()
-        lives = self._main() is not None
+        now, main = monotonic(), self._main()
+        lives = main is not None
+        if main is not None:
+            self._wake(main)
         if not lives or now >= self._scanned + CALM:
             if not self._scan():
                 self._verify()
@@ -155,7 +179,7 @@ class Kill:
         if now >= self._grace_ends or orphaned:
             self._force()
         else:
-            self._agent.loop.later(RESCAN, self._wait)
+            self._later(RESCAN, self._wait)
 
     def _force(self) -> None:
         """SIGKILL to all, again and again without a pause for a moment, then with one, until a scan finds nobody."""
@@ -175,7 +199,7 @@ class Kill:
         if not left or now >= self._killed + self._settle:
             self._verify()
         else:
-            self._agent.loop.later(RESCAN, self._force)
+            self._later(RESCAN, self._force)
 
     def _hunt(self) -> list[procs.Proc]:
         """SIGKILL to whatever has become the keeper's child. A process that lives for a millisecond, just to make the
@@ -210,12 +234,11 @@ class Kill:
         """Let a process that knows nothing of this kill look for what is left."""
         known = [[pid, start] for pid, start in self._known.items()]
         question = {"run": self._about.run, "known": known, "sockets": sorted(self._sockets)}
-        look.ask(self._agent, question, self._on_look)
+        look.ask(self._agent, question, lambda told, why: self._step(lambda: self._on_look(told, why)))
 
     def _on_look(self, told: dict[str, Any] | None, why: str) -> None:
         if told is None:
-            self._request.refuse(Refused("Whether anything of the run is left could not be seen: %s" % why))
-            self._agent.loop.release()
+            self._give_up("Whether anything of the run is left could not be seen: %s" % why)
             return
         self._killed = self._killed if self._killed or not told["left"] else monotonic()
         settled = monotonic() >= (self._killed or self._main_gone or self._began) + self._settle
@@ -227,7 +250,7 @@ class Kill:
             self._force()
         elif told["held"] and not settled:
             self._empty_cgroup()
-            self._agent.loop.later(LOOK_AGAIN, self._verify)
+            self._later(LOOK_AGAIN, self._verify)
         else:
             self._await_keeper(monotonic() + KEEPER_PATIENCE, left, told)
 
@@ -236,9 +259,10 @@ class Kill:
         below it is left."""
         keeper = self._process.get("keeper") or {}
         if procs.is_alive(keeper.get("pid"), keeper.get("start")) and not left:
+            self._wake_keeper()
             missed = self._hunt()
             if monotonic() < until:
-                self._agent.loop.later(0.01, lambda: self._await_keeper(until, left, told))
+                self._later(0.01, lambda: self._await_keeper(until, left, told))
                 return
             proc = procs.look(keeper["pid"])
             if missed:
@@ -283,6 +307,6 @@ class Kill:
             report = dict(report, found=list(dict.fromkeys([*first["found"], *report["found"]])),
                           signals=list(dict.fromkeys([*first["signals"], *report["signals"]])))  # fmt: skip
         elif monotonic() < until:
-            self._agent.loop.later(0.05, lambda: self._together(folder, report, until))
+            self._later(0.05, lambda: self._together(folder, report, until))
             return
         self._answer(report)

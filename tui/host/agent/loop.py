@@ -10,6 +10,7 @@ import heapq
 import itertools
 import os
 import select
+import sys
 import time
 from collections import deque
 
@@ -191,10 +192,15 @@ class Loop:
 
 
 def current_trouble() -> bytes:
-    """The traceback of the exception that is being handled."""
-    import traceback  # 0.7 MB, for what should never happen
+    """The traceback of the exception that is being handled; its text alone where not even that can be had."""
+    error = sys.exc_info()[1]
+    try:
+        import traceback  # 0.7 MB, for what should never happen
 
-    return traceback.format_exc().encode("utf-8", "replace")
+        text = traceback.format_exc()
+    except (OSError, ImportError, MemoryError):  # out of descriptors, say: the very trouble may be the reason
+        text = "%s: %s" % (type(error).__name__, error)
+    return text.encode("utf-8", "replace")
 
 
 def leave(status: int = 0) -> None:
