@@ -246,6 +246,14 @@ def test_old_figures_are_not_shown_as_the_present_ones(glances: list[Glance]) ->
     assert all("idle" not in text(board.board([one], 118)) for one in (unknown, untold))
 
 
+def test_what_was_known_of_a_server_out_of_reach_is_quiet(glances: list[Glance]) -> None:
+    away = replace(glances[0], unreachable=True)
+    rows = board.board([away, glances[1]], 158)
+    inks = [{span.ink for span in row if any(char.isdigit() for char in span.text)} for row in rows]
+    assert "text bold" in inks[1] and not {"text bold", "ok"} & (inks[0] - {"ok bold"})
+    assert "409" in plain(rows)
+
+
 def test_pinned_memory_grows_towards_what_was_asked(fleet: sources.FixedSource, glances: list[Glance]) -> None:
     told = []
     for held in (0, 120, 200, 299, 400):

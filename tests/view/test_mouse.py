@@ -79,6 +79,12 @@ async def test_hosts_and_their_servers(tmp_path: Path) -> None:
         assert not isinstance(app.screen, Hosts)
 
 
+async def test_a_host_in_trouble_leads_to_all(tmp_path: Path) -> None:
+    async with running(sources.hosts(tmp_path)) as (app, pilot):
+        await click(app, pilot, "far did not answer")
+        assert isinstance(app.screen, Hosts)
+
+
 async def test_a_pane_of_the_wall_and_a_row_of_the_board(tmp_path: Path) -> None:
     async with running(sources.fleet(tmp_path)) as (app, pilot):
         await click(app, pilot, "✖ gpu3", times=2)

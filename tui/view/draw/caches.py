@@ -172,7 +172,7 @@ def _state(glance: Glance, pool: Pool, room: int) -> Row:
     percent = f" {units.percent(usage)} used"
     blocks = min(8, room - len(percent))
     bar = meter.bar(usage, blocks, kind_ink(pool.kind)) if blocks >= 3 else []
-    return [*bar, Span(percent if bar else percent.strip(), "muted" if glance.stale else "text")]
+    return [*bar, Span(percent if bar else percent.strip(), "muted" if glance.stale or glance.unreachable else "text")]
 
 
 def _growing(glance: Glance, pool: Pool, room: int) -> Row:

@@ -64,7 +64,7 @@ def total(columns: Sequence[Column]) -> int:
 
 def _ink(glance: Glance) -> str:
     """Figures that are not the present ones are quiet."""
-    return "muted" if glance.stale else "text"
+    return "muted" if glance.stale or glance.unreachable else "text"
 
 
 def _rate(glance: Glance, columns: int) -> Row | None:
@@ -72,11 +72,12 @@ def _rate(glance: Glance, columns: int) -> Row | None:
         return [cell("—", columns, "muted", right=True)]  # not told yet
     if glance.generate is None or glance.stale:
         return [cell("idle", columns, "muted", right=True)]
-    return [cell(units.rate(glance.generate), columns - 6, "text bold", right=True), Span(" tok/s", "muted")]
+    ink = "muted" if glance.unreachable else "text bold"
+    return [cell(units.rate(glance.generate), columns - 6, ink, right=True), Span(" tok/s", "muted")]
 
 
 def _spark(glance: Glance, columns: int) -> Row | None:
-    return meter.spark(rates(glance, columns), columns, "muted" if glance.stale else "ok")
+    return meter.spark(rates(glance, columns), columns, "muted" if _ink(glance) == "muted" else "ok")
 
 
 def rates(glance: Glance, seconds: int) -> list[float | None]:
@@ -107,7 +108,7 @@ def _usage(
         if value is None:
             return None
         meters = [*meter.bar(value, blocks, ink), Span(" ")] if blocks else []
-        high = "warn bold" if value >= 0.95 and not glance.stale else _ink(glance)
+        high = "warn bold" if value >= 0.95 and _ink(glance) == "text" else _ink(glance)
         return [Span(f"{label} ", "muted"), *meters, cell(units.percent(value), 4, high, right=True)]
 
     return draw

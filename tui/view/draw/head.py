@@ -102,12 +102,12 @@ def troubles(hosts: Sequence[HostState], error: str, now: float, columns: int, m
         name = f" ⚠ {host.name}"
         message = message.removeprefix(host.name) if message.startswith(f"{host.name} ") else f": {message}"
         room = columns - cell_len(name)
-        what: Row = [Span(name, "warn bold"), Span(clip_words(message, room), "warn")]
+        what: Row = [Span(name, "warn bold", "hosts"), Span(clip_words(message, room), "warn", "hosts")]
         rows.append(spread(what, retry, columns))
     if len(rows) <= most:
         return rows
     more = len(rows) - max(0, most - 1)
-    return [*rows[: max(0, most - 1)], fit([Span(f" ⚠ and {more} hosts more: h shows all", "warn")], columns)]
+    return [*rows[: max(0, most - 1)], fit([Span(f" ⚠ and {more} hosts more: h shows all", "warn", "hosts")], columns)]
 
 
 def footer(keys: Sequence[Key], columns: int) -> Row:
