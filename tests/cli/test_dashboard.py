@@ -106,6 +106,27 @@ def test_leaving_the_picker_is_no_failure(hcs_tui: Open) -> None:
     assert terminal.process.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "homes",
+    [{"HOME": "/dev/null"}, {"HOME": "/nowhere/at/all"}, {"HCS_HOME": "/proc/x"},
+     {f"XDG_{kind}_HOME": "/dev/full" for kind in ("CACHE", "STATE", "CONFIG")}],
+    ids=str,
+)  # fmt: skip
+def test_without_a_folder_to_write_to_it_watches_all_the_same(
+    hcs_tui: Open, tmp_path: Path, homes: dict[str, str]
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(
+        "hosts: {here: {ssh: local}}\nservers: {first-seen: {host: here, port: 30000, command: [/bin/true]}}\n"
+    )
+    terminal = hcs_tui(str(path), **homes)
+    terminal.shows("first-seen")
+    terminal.answers(b"h", "connected")
+    terminal.press(b"\x1b[27uq")
+    terminal.ended()
+    assert terminal.process.returncode == 0 and b"Traceback" not in terminal.output
+
+
 @pytest.mark.parametrize("words", [(), ("plain",)])
 def test_broken_settings_are_one_line_and_open_no_screen(hcs_tui: Open, tmp_path: Path, words: tuple[str, ...]) -> None:
     path = tmp_path / "hcs-tui" / "config.yaml"

@@ -24,7 +24,7 @@ VIEWS = {
     b"\x10": "Search for commands",
     b"\x13": "readable by you alone",
     b"/": "Enter finds",
-    b"ogpu1": "Enter keeps",
+    b"o": "Enter keeps",
 }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+from pathlib import Path
 from typing import Protocol
 
 from tui.host.api import HostError, HostErrorKind
@@ -58,10 +59,9 @@ class PipeChannel:
     async def open(cls, command: str) -> PipeChannel:
         """Run ``command`` as sshd would: by a shell, without a terminal. Raises ``OSError``."""
         pipe = asyncio.subprocess.PIPE
-        home = os.environ.get("HOME", "/")
         process = await asyncio.create_subprocess_exec(
             "/bin/sh", "-c", command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, limit=1 << 18,
-            cwd=home,
+            cwd=_home(),
         )  # fmt: skip
         return cls(process)
 
@@ -99,3 +99,9 @@ class PipeChannel:
 
     async def forward(self, address: str, port: int, local: int) -> Listener:
         raise HostError(HostErrorKind.REFUSED, f"The host is this machine: port {port} is here already.")
+
+
+def _home() -> Path:
+    """Where sshd begins: at home, or at the root where there is none."""
+    home = Path(os.environ.get("HOME") or "/")
+    return home if home.is_dir() else Path("/")
