@@ -17,7 +17,7 @@ import pytest
 
 from tests.cli.test_frame import MAIN, ROOT, hcs_tui
 from tests.cli.test_waiting import heard
-from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.sshd import Sshd
 from tests.host.strangers import Stranger, started
 from tests.ports import free_port
 from tests.waiting import DEADLINE
@@ -32,18 +32,15 @@ def stranger(tmp_path: Path) -> Iterator[Stranger]:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Iterator[tuple[Sshd, dict[str, str]]]:
+def box(sshd: Sshd, tmp_path: Path) -> tuple[Sshd, dict[str, str]]:
     """A host called ``box`` in the SSH config of a home of its own."""
-    require_sshd()
-    server = start_sshd(tmp_path / "sshd")
     config = tmp_path / "home" / ".ssh" / "config"
     config.parent.mkdir(parents=True, mode=0o700)
     config.write_text(
-        f"Host box\n  HostName 127.0.0.1\n  Port {server.port}\n  User {server.user}\n"
-        f"  IdentityFile {server.identity}\n  UserKnownHostsFile {server.known_hosts}\n"
+        f"Host box\n  HostName 127.0.0.1\n  Port {sshd.port}\n  User {sshd.user}\n"
+        f"  IdentityFile {sshd.identity}\n  UserKnownHostsFile {sshd.known_hosts}\n"
     )
-    yield server, {"HOME": str(tmp_path / "home"), "HCS_HOME": str(tmp_path / "hcs")}
-    server.stop()
+    return sshd, {"HOME": str(tmp_path / "home"), "HCS_HOME": str(tmp_path / "hcs")}
 
 
 def home(tmp_path: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fleet import rig
-from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.sshd import Sshd
 from tests.host.strangers import Stranger, started
 from tests.ports import free_port, listens
 from tests.waiting import eventually
@@ -147,16 +147,7 @@ def test_what_somebody_else_chose_is_harmless() -> None:
     assert "hf_" not in shown and info.log == "/tmp/log"
 
 
-async def test_a_servers_port_comes_here_and_goes_again(tmp_path: Path) -> None:
-    require_sshd()
-    sshd = start_sshd(tmp_path / "sshd")
-    try:
-        await port_comes_and_goes(sshd, tmp_path)
-    finally:
-        sshd.stop()
-
-
-async def port_comes_and_goes(sshd: Sshd, tmp_path: Path) -> None:
+async def test_a_servers_port_comes_here_and_goes_again(sshd: Sshd, tmp_path: Path) -> None:
     port = free_port()
     host = {"ssh": sshd.address, "identity": sshd.identity, "known_hosts": sshd.known_hosts}
     text = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.links import Ear, HostOf, opened, ssh_host
-from tests.host.sshd import Sshd, require_sshd, start_sshd
+from tests.host.sshd import Sshd, running_sshd
 from tests.host.strangers import started
 from tests.ports import free_port, listens
 from tests.waiting import DEADLINE, eventually
@@ -69,15 +69,11 @@ async def test_a_port_that_was_taken_meanwhile_is_told(
 
 
 async def test_what_stands_in_the_way_is_named(lasting_server: Sshd, tmp_path: Path) -> None:
-    require_sshd()
-    strict = start_sshd(tmp_path / "strict", "DisableForwarding yes")
-    try:
+    with running_sshd(tmp_path / "strict", "DisableForwarding yes") as strict:
         async with opened(ssh_host(strict, tmp_path / "state")) as link:
             with pytest.raises(HostError, match="forbids forwarding") as refused:
                 await link.forward(free_port())
             assert refused.value.kind is HostErrorKind.REFUSED
-    finally:
-        strict.stop()
     async with opened(ssh_host(lasting_server, tmp_path / "state")) as link:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.links import HostOf, opened, ssh_host
-from tests.host.sshd import Sshd, make_key, require_sshd, start_sshd
+from tests.host.sshd import Sshd, make_key, require_sshd, running_sshd
 from tests.host.test_hostkeys import error_of, fingerprint, home
 from tests.waiting import DEADLINE, eventually, until
 from tui.host import keyring
@@ -312,17 +312,11 @@ async def test_a_proxy_command_is_a_shell_line(server: Sshd, home: Path) -> None
 
 @pytest.mark.parametrize("method", ["password", "publickey,keyboard-interactive", "publickey,password"])
 async def test_a_password_or_a_second_factor(tmp_path: Path, method: str) -> None:
-    require_sshd()
-    server = start_sshd(
-        tmp_path / "sshd", f"AuthenticationMethods {method}", "PasswordAuthentication yes",
-        "KbdInteractiveAuthentication yes", "UsePAM yes",
-    )  # fmt: skip
-    try:
+    ways = ("PasswordAuthentication yes", "KbdInteractiveAuthentication yes", "UsePAM yes")
+    with running_sshd(tmp_path / "sshd", f"AuthenticationMethods {method}", *ways) as server:
         error = await error_of(ssh_host(server, tmp_path))
         assert error.kind is HostErrorKind.LOGIN_REFUSED and error.question is None
         assert "a password or a code" in error.message and "by keys only" in error.remedy
-    finally:
-        server.stop()
 
 
 def held(server: Sshd) -> socket.socket:
@@ -342,11 +336,9 @@ def held(server: Sshd) -> socket.socket:
 
 
 async def test_connections_beyond_max_startups_are_tried_again(tmp_path: Path) -> None:
-    require_sshd()
-    server = start_sshd(tmp_path / "sshd", "MaxStartups 2:100:2", "LogLevel VERBOSE")
-    log = server.folder / "sshd.log"
-    crowd = [held(server) for _ in range(2)]
-    try:
+    with running_sshd(tmp_path / "sshd", "MaxStartups 2:100:2", "LogLevel VERBOSE") as server:
+        log = server.folder / "sshd.log"
+        crowd = [held(server) for _ in range(2)]
         link = SshLink(ssh_host(server, tmp_path))
         opening = asyncio.ensure_future(link.open())
         await eventually(lambda: "MaxStartups" in log.read_text())
@@ -354,42 +346,29 @@ async def test_connections_beyond_max_startups_are_tried_again(tmp_path: Path) -
             sock.close()
         assert (await opening).boot_id
         await link.close()
-    finally:
-        server.stop()
 
 
 async def test_max_startups_that_stay_exceeded_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_sshd()
     from tui.host import ssh
 
     monkeypatch.setattr(ssh, "KNOCK_SECONDS", 0.01)
-    server = start_sshd(tmp_path / "sshd", "MaxStartups 2:100:2")
-    try:
+    with running_sshd(tmp_path / "sshd", "MaxStartups 2:100:2") as server:
         with held(server), held(server):
             error = await error_of(ssh_host(server, tmp_path))
         assert error.kind is HostErrorKind.UNREACHABLE and "MaxStartups" in error.remedy
-    finally:
-        server.stop()
 
 
-async def test_many_links_to_one_sshd(tmp_path: Path) -> None:
+async def test_many_links_to_one_sshd(sshd: Sshd, tmp_path: Path) -> None:
     """With OpenSSH's usual limits (MaxStartups 10:30:100, MaxSessions 10): no link waits for another attempt."""
-    require_sshd()
-    server = start_sshd(tmp_path / "sshd")
-    links = [SshLink(ssh_host(server, tmp_path)) for _ in range(16)]
+    links = [SshLink(ssh_host(sshd, tmp_path)) for _ in range(16)]
     try:
         hellos = await asyncio.gather(*(link.open() for link in links))
         assert len(hellos) == 16
     finally:
         await asyncio.gather(*(link.close() for link in links))
-        server.stop()
 
 
 async def test_a_server_that_takes_no_session(tmp_path: Path) -> None:
-    require_sshd()
-    server = start_sshd(tmp_path / "sshd", "MaxSessions 0")
-    try:
+    with running_sshd(tmp_path / "sshd", "MaxSessions 0") as server:
         error = await error_of(ssh_host(server, tmp_path))
         assert error.kind is HostErrorKind.UNREACHABLE and "MaxSessions" in error.remedy
-    finally:
-        server.stop()
