@@ -139,9 +139,7 @@ def agent(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
     path = tmp_path / "agent"
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(path)], stdout=subprocess.DEVNULL)
     monkeypatch.setenv("SSH_AUTH_SOCK", str(path))
-    for _ in range(200):
-        if subprocess.run(["ssh-add", "-l"], capture_output=True).returncode == 1:
-            break
+    until(lambda: subprocess.run(["ssh-add", "-l"], capture_output=True).returncode == 1)  # there, and without keys
     yield path
     process.terminate()
     process.wait(DEADLINE)

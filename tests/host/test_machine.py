@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 
 from tests.host.links import HostOf, opened
 from tests.host.test_kill_hard import SLEEP, up, with_gpus
-from tests.waiting import DEADLINE
+from tests.waiting import eventually
 from tui.host.agent.machine import disk, gpu, rows
 from tui.host.link import HostLink
 from tui.host.machine import Gpu, Holder, Machine, machine_of
@@ -39,9 +38,12 @@ async def test_gpus_with_their_holders(tmp_path: Path, monkeypatch: pytest.Monke
         server = await up(link, SLEEP)
         await link.watch(server.run)
         holders.write_text(f"GPU-a, {server.pid}, 70000\nGPU-b, {os.getpid()}, [N/A]\nGPU-b, 999999999, 7\nremark\n")
-        async with asyncio.timeout(DEADLINE):
-            while not (seen := await link.machine()).gpus[0].holders[0].run:
-                pass  # until the watch has looked
+
+        async def looked() -> bool:
+            return bool((await link.machine()).gpus[0].holders[0].run)
+
+        await eventually(looked)
+        seen = await link.machine()
         await link.kill(server.run, 5)
     first, second = seen.gpus
     assert (first.index, first.name, first.busy, first.power, first.power_limit) == (
