@@ -172,10 +172,7 @@ class Logs:
 
     def wanted(self) -> list[Followed]:
         paths = [(server, self.path(server)) for server in self.servers]
-        return [
-            Followed(server, path if path.exists() else None, self.runs[server], self.east.get(server))
-            for server, path in paths
-        ]
+        return [Followed(server, path if path.exists() else None, self.east.get(server)) for server, path in paths]
 
     def work(self, seconds: float = 0.0) -> list[str]:
         """The merged lines after some time."""
@@ -257,6 +254,25 @@ def test_a_server_without_a_log_gets_one_and_its_next_run_another(two: Logs) -> 
     assert two.merged.path == before
 
 
+def test_a_log_that_is_gone_for_a_while_is_kept(two: Logs) -> None:
+    two.write("a", f"{stamp(1)} a")
+    two.work()
+    for _ in two.merged.work([Followed("a", None), Followed("b", None)]):
+        pass
+    two.write("a", f"{stamp(2)} on")
+    two.work(0.1)
+    assert two.work(HOLD) == [f"a | {stamp(1)} a", f"a | {stamp(2)} on"]
+
+
+def test_a_hosts_clock_that_is_known_later_puts_its_lines_in_order(two: Logs) -> None:
+    two.east = {"a": 0}
+    two.write("a", f"{stamp(2)} a")
+    two.write("b", f"{stamp(3601)} b")
+    assert two.work() == [f"a | {stamp(2)} a", f"b | {stamp(3601)} b"]
+    two.east = {"a": 0, "b": 3600}
+    assert two.work(GAP) == [f"b | {stamp(3601)} b", f"a | {stamp(2)} a"]
+
+
 def test_a_log_that_was_cut_or_replaced_begins_anew(two: Logs) -> None:
     two.write("a", f"{stamp(1)} of the old one", f"{stamp(1)} more of it")
     two.work()
@@ -316,10 +332,10 @@ def test_a_clock_that_is_behind_does_not_make_it_anew_for_ever(two: Logs) -> Non
 
 def test_a_middle_that_is_filled_in_is_shown(two: Logs, tmp_path: Path) -> None:
     """The end first, from a file of its own; then the whole from another."""
-    end = tmp_path / "end"
+    end = tmp_path / "b-1.log.tail-123"
     end.write_text(f"of a line\n{stamp(9)} end\n")
     two.write("a", f"{stamp(5)} a")
-    wanted = [*two.wanted()[:1], Followed("b", end, "1")]
+    wanted = [*two.wanted()[:1], Followed("b", end)]
     for _ in two.merged.work(wanted):
         pass
     two.write("b", f"{stamp(1)} begin", f"{stamp(6)} middle, of a line", f"{stamp(9)} end")

@@ -21,20 +21,17 @@ class MergedActions(Saying, Dashboard):
         if self.merged is not None and not self.screen.has_class("wall"):
             self.close_merged()
             return
+        if self.merged is None:
+            try:
+                self.merged = MergedLog(lambda: self.source.now())
+            except OSError as error:
+                self._give_up(error)
+                return
+            self.run_worker(self._merge(self.merged), group="merged", exclusive=True, exit_on_error=False)
         self.screen.remove_class("wall")
         layout.zoom(self.screen, "log-panel")
         self.arrange()
         self.call_after_refresh(self.draw)
-        if self.merged is None:
-            self._open()
-
-    def _open(self) -> None:
-        try:
-            self.merged = MergedLog(lambda: self.source.now())
-        except OSError as error:
-            self._give_up(error)
-        else:
-            self.run_worker(self._merge(self.merged), group="merged", exclusive=True, exit_on_error=False)
 
     def close_merged(self) -> None:
         """Show the selected server's own log again, among the other panels."""
@@ -73,13 +70,12 @@ class MergedActions(Saying, Dashboard):
 
     def _followed(self) -> list[Followed]:
         """The servers that the board lists, in the profile's order: the board's own changes with what they do."""
-        listed = {glance.name for glance in self.listed}
-        found = []
-        for glance in self.glances:
-            if glance.name in listed:
-                run, path = glance.state.run, self.source.log_path(glance.name)
-                found.append(Followed(glance.name, path, run.run if run else "", run.utc_offset if run else None))
-        return found
+        listed, path = {glance.name for glance in self.listed}, self.source.log_path
+        return [
+            Followed(state.info.name, path(state.info.name), state.run.utc_offset if state.run else None)
+            for state in self.source.states()
+            if state.info.name in listed
+        ]
 
     def _give_up(self, error: Exception) -> None:
         why = error.strerror if isinstance(error, OSError) and error.strerror else repr(error)

@@ -78,22 +78,22 @@ class MergedLog:
             return
         for one in wanted:
             source = made.sources[one.server]
-            if one.path != source.followed.path and not _same_run(source.followed, one):
+            if one.path is not None and not one.same_log(source.followed):
                 source.go_on(one, now)
         yield from made.take_in(tick, now)
 
     def _outdated(self, made: Made, wanted: Sequence[Followed], tick: float) -> bool:
         """Whether other servers are wanted; or, not too often, whether a log that was there in parts is there as a
-        whole now, old lines came, or the file has become too large."""
+        whole now, more is known of a host's clock, old lines came, or the file has become too large."""
         if [one.server for one in wanted] != list(made.sources):
             return True
         if tick - made.begun < GAP:
             return False
         known = [made.sources[one.server].followed for one in wanted]
-        whole = any(_same_run(old, new) and old.path != new.path for old, new in zip(known, wanted, strict=True))
+        other = any(old.same_log(new) and old != new for old, new in zip(known, wanted, strict=True))
         late = made.late and self._tries > 0
         self._tries -= late
-        return whole or late or made.size > self._limits.file
+        return other or late or made.size > self._limits.file
 
     def _make(self, wanted: Sequence[Followed], tick: float) -> Iterator[None]:
         """Merge the ends of all logs into a new file, which then takes the old one's place."""
@@ -126,8 +126,3 @@ def _drop_orphans() -> None:
             shutil.rmtree(folder, ignore_errors=True)
         except (OSError, ValueError, OverflowError):
             continue
-
-
-def _same_run(old: Followed, new: Followed) -> bool:
-    """Whether both are logs of one run."""
-    return old.path is not None and new.path is not None and old.run == new.run

@@ -18,13 +18,19 @@ _LAST = 16  # blocks of a log that another one follows, read at once
 
 
 class Followed(NamedTuple):
-    """A server whose log is merged. ``run`` names the run that ``path`` is the log of; ``east``: seconds that its
-    host's clock is east of UTC."""
+    """A server whose log is merged. ``east``: seconds that its host's clock is east of UTC."""
 
     server: str
     path: Path | None
-    run: str = ""
     east: int | None = None
+
+    def same_log(self, other: Followed) -> bool:
+        """Whether both are the log of one run, each run having a file of its own: the end of one whose middle is
+        missing is in a file that is named after it (``tui.fleet.spool``)."""
+        if self.path is None or other.path is None:
+            return False
+        shorter, longer = sorted((str(self.path), str(other.path)), key=len)
+        return longer == shorter or longer.startswith(f"{shorter}.")
 
 
 class Source:
