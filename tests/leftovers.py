@@ -21,7 +21,7 @@ from tests.processes import below, kill_now, marked, words
 from tests.waiting import until
 
 MARK = "HCS_TESTS"
-_GRACE = 20.0  # seconds for what is about to leave by itself after the last test
+GRACE = "HCS_TESTS_GRACE"  # seconds for what is about to leave by itself after the last test; 20, if not set
 _PDEATHSIG = 1
 _LIBC = ctypes.CDLL(None)
 
@@ -57,7 +57,7 @@ def main() -> None:
     mark = f"{MARK}={sys.argv[1]}".encode()
     if sys.stdin.read():
         with suppress(AssertionError):
-            until(lambda: not marked(mark), _GRACE)
+            until(lambda: not marked(mark), float(os.environ.get(GRACE, "20")))
     told: set[int] = set()
     until(lambda: not _ended(mark, told))
 

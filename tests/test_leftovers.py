@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.host.sshd import require_sshd
+from tests.leftovers import GRACE
 from tests.processes import is_running
 from tests.waiting import DEADLINE, until
 
@@ -51,8 +52,9 @@ def session(folder: Path, code: str) -> subprocess.Popen[str]:
     test = folder / "test_inner.py"
     test.write_text(f"NOTE = {str(folder / 'note')!r}\n{code}")
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), "-p", "tests.conftest"]
+    environment = {**os.environ, GRACE: "0.5"}
     return subprocess.Popen(
-        [*command, "-p", "no:cacheprovider", str(test)], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=os.environ
+        [*command, "-p", "no:cacheprovider", str(test)], cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment
     )
 
 
