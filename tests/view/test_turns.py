@@ -101,6 +101,19 @@ async def test_a_line_that_was_entered_gives_the_keys_back(source: FixedSource) 
         assert app.order.only == "" and not app.query(".line.open")
 
 
+@pytest.mark.parametrize(("keys", "dialog"), [("Ky", Confirm), ("Ry", Confirm), ("Bl", Bulk), ("BK", Bulk)])
+async def test_what_was_typed_before_a_question_stood_there_is_no_answer(
+    source: FixedSource, keys: str, dialog: type[Confirm | Bulk]
+) -> None:
+    async with running(source, frozen=False) as (app, pilot):
+        burst(app, keys)
+        await quiet(app, pilot)
+        assert isinstance(app.screen, dialog) and source.acted == []
+        burst(app, keys[-1])
+        await quiet(app, pilot)
+        assert not isinstance(app.screen, dialog)
+
+
 async def test_dialogs_in_one_go(source: FixedSource) -> None:
     async with running(source, frozen=False) as (app, pilot):
         burst(app, "KnB")

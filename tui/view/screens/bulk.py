@@ -9,12 +9,12 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from tui.report.restarts import upcoming
 from tui.view.draw.row import clip
 from tui.view.glance import Glance
+from tui.view.screens.confirm import Asking
 
 VERBS = {"launch": "l", "relaunch": "R", "kill": "K"}
 
@@ -31,7 +31,7 @@ def targets(verb: str, listed: Sequence[Glance]) -> list[str]:
             return [g.name for g in own]
 
 
-class Bulk(ModalScreen[str]):
+class Bulk(Asking[str]):
     """Dismissed with a verb, or with nothing by Esc."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import math
+import time
+from typing import ClassVar, TypeVar
 
 from rich.markup import escape
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
@@ -15,6 +18,8 @@ from tui.report.clean import clean
 from tui.view.draw import units
 from tui.view.draw.row import clip
 from tui.view.glance import Glance
+
+Reply = TypeVar("Reply")
 
 
 def question(chosen: Glance, becomes: str) -> str:
@@ -37,7 +42,24 @@ def question(chosen: Glance, becomes: str) -> str:
     return f"{what}\nIt was not launched from here: {stranger.owner} started it.\n{clip(stranger.command, 180)}"
 
 
-class Confirm(ModalScreen[bool]):
+class Asking(ModalScreen[Reply]):
+    """A question whose answers are keys: what was typed before it stood there is no answer, only a no."""
+
+    NOES: ClassVar[frozenset[str]] = frozenset({"escape", "n"})
+    _painted = math.inf
+
+    def on_mount(self) -> None:
+        self.call_after_refresh(self._stands)
+
+    def _stands(self) -> None:
+        self._painted = time.monotonic()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.time < self._painted and event.key not in self.NOES:
+            event.stop()
+
+
+class Confirm(Asking[bool]):
     """``y`` or the button says yes; Enter stands on no; Esc and ``n`` say no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
