@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from tests.cli.test_frame import ROOT, hcs_tui
 from tests.host.sshd import Sshd, start_sshd
 from tests.ports import free_port
@@ -27,6 +29,15 @@ from tui.cli.main import main
 from tui.host import wording
 wording.LOGIN_SECONDS, waiting.QUIET_SECONDS, waiting.AGAIN_SECONDS = 3, 0.2, 1.0
 main()
+"""
+DEAF_RESOLVER = f"""
+import socket, time
+real = socket.getaddrinfo
+def resolve(*words, **named):
+    if "some-host.test" in words and not named.get("flags"):  # what asks whether it is a number needs no resolver
+        time.sleep({PATIENCE * 10})
+    return real(*words, **named)
+socket.getaddrinfo = resolve
 """
 COMMANDS = {
     "status": ("status", "P"), "up": ("up", "P"), "down": ("down", "P"), "relaunch": ("relaunch", "P", "a"),
@@ -122,6 +133,17 @@ def all_end(path: Path, *names: str) -> Iterator[tuple[str, str, str]]:
         out, err = program.communicate(timeout=PATIENCE)
         assert program.returncode == 4 and "Traceback" not in err, (name, program.returncode, out, err)
         yield name, out, err
+
+
+@pytest.mark.parametrize("interrupt", [False, True])
+def test_a_resolver_that_does_not_answer_holds_up_no_end(sshd: Sshd, tmp_path: Path, interrupt: bool) -> None:
+    path = write(tmp_path, sshd, "somebody@some-host.test")
+    program = begun(path, "status", "P", "--timeout", "600" if interrupt else "1", code=DEAF_RESOLVER + HASTY)
+    heard(program, "connecting to box")
+    if interrupt:
+        program.send_signal(signal.SIGINT)
+    _, err = program.communicate(timeout=PATIENCE)
+    assert program.returncode == (130 if interrupt else 4), err
 
 
 def test_a_table_says_once_why_a_host_is_out_of_reach(sshd: Sshd, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tui.host.forward import LOOPBACK
 from tui.host.proxy import Proxy
 from tui.host.source import command
 from tui.host.target import HostConfig, Target, parse_target
+from tui.host.threads import let_go_at_the_end
 
 KEEPALIVE_SECONDS, KEEPALIVE_COUNT = 5, 3
 MAX_JUMPS = 8
@@ -122,6 +123,7 @@ class SshChannel:
 
 async def open_ssh(config: HostConfig, mark: str) -> SshChannel:
     """Connect, log in, start the agent's interpreter. Raises ``HostError``."""
+    let_go_at_the_end()
     target = parse_target(config.ssh)
     channel = SshChannel(target.host, [], [])
     line = command(mark, config.python)
