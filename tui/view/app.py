@@ -190,16 +190,17 @@ class HcsApp(FormActions, AlertActions, ViewActions):
             if not (fast or slow or states):
                 return
             self._pace.begin()
-            drawn = pane.tick()
-            if slow:
-                drawn = self.query_one(Wall).tick() or drawn
+            drawn, wall = pane.tick(), self.query_one(Wall)
+            grown = slow and wall.tick()
+            looked = states and self.look()
+            if grown and not looked:
+                wall.redraw()
             if states:
-                drawn = self.look() or drawn
                 self.tell_outcomes()
                 self.watch_alerts()
                 if self._watchdog.gone():
                     self.leave(128 + signal.SIGHUP)
-            if drawn:
+            if drawn or grown or looked:
                 self.call_after_refresh(self._pace.painted)
         except NoMatches:
             return

@@ -15,7 +15,7 @@ from tui.view.log.earlier import EarlierLog
 from tui.view.log.merged import MergedLog
 from tui.view.log.pane import MERGED, LogPane
 from tui.view.log.wall import Wall
-from tui.view.panels import Board, Caches, Footer, Header, Panel, Timeline, Troubles
+from tui.view.panels import Board, Caches, Header, Panel, Timeline, Troubles
 from tui.view.sheet import Sheet
 
 
@@ -66,7 +66,6 @@ def _head(screen: Screen[object], scene: Scene) -> None:
     header.title, header.read_only = scene.source.title, scene.source.read_only
     header.glances, header.now = scene.glances, scene.source.now()
     header.redraw()
-    screen.query_one(Footer).redraw()
 
 
 def _board(screen: Screen[object], scene: Scene) -> None:

@@ -47,8 +47,8 @@ class Dashboard(App[None]):
     @property
     def board_rows(self) -> int:
         """Rows of a board that shows all that it lists, and the line below it where that is open."""
-        typing = self.query("#only.open")
-        return max(1, len(entries(self.listed, by_host=self.order.by_host))) + len(typing)
+        typing = self.screen_stack[0].query_one("#only").has_class("open")
+        return max(1, len(entries(self.listed, by_host=self.order.by_host))) + typing
 
     def look(self) -> bool:
         """Read the source, and draw what is different; whether anything was."""

@@ -49,11 +49,8 @@ class Wall(Choosing, can_focus=True):
             self.post_message(self.Clicked(f"select:{self.glances[place].name}"))
 
     def tick(self) -> bool:
-        """Take in and draw what was written to the logs that are on the screen; whether there was any."""
-        grown = self.visible_in_layout and sum(self._readers[server].look() for server in self._seen) > 0
-        if grown:
-            self.redraw()
-        return grown
+        """Take in what was written to the logs that are on the screen; whether there was any."""
+        return self.visible_in_layout and sum(self._readers[server].look() for server in self._seen) > 0
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         self._seen.clear()
