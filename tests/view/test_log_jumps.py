@@ -12,6 +12,7 @@ from tests.view.sources import HOST_OOM, FixedSource, failed
 from tests.view.test_app import running
 from tui.sglang.lines import local_seconds
 from tui.view.app import HcsApp
+from tui.view.glance import STAGE_NAMES
 from tui.view.log import search
 from tui.view.log.file import LogFile
 from tui.view.log.jumps import at_time, numbered, problems
@@ -120,7 +121,7 @@ async def test_a_stage_from_the_list(source: FixedSource) -> None:
         text = screen_text(app)
         chosen = source.servers[0].log.stages[2]
         began = local_seconds("2025-11-30 02:34:12")
-        assert chosen.stage.value in text and "21.4" in text.replace("21s", "21.4")
+        assert STAGE_NAMES[chosen.stage] in text and "21.4" in text.replace("21s", "21.4")
         source.change("gpu0", log=source.servers[0].log)
         await press(app, pilot, "escape")
         assert not isinstance(app.screen, Stages)
