@@ -15,7 +15,7 @@ from tui.cli.options import narrate, open_profile, profile_argument
 from tui.cli.waiting import AGAIN_SECONDS, heard
 from tui.fleet.api import PATIENCE
 from tui.host.answers import open_asking
-from tui.host.api import HostError, Link, LinkEvent, LinkLost, LinkUp, LogBytes, RunEnded, RunRecord
+from tui.host.api import HostError, HostErrorKind, Link, LinkEvent, LinkLost, LinkUp, LogBytes, RunEnded, RunRecord
 from tui.host.connect import open_link
 from tui.profile.model import Profile, Server
 from tui.sglang.mask import mask
@@ -106,8 +106,13 @@ class LogStream:
 
     async def bytes(self, record: RunRecord, start: int) -> AsyncGenerator[bytes, None]:
         """The log from byte ``start`` on, until the run has ended and all of it came."""
-        await self.link.follow(record.run, start)
-        await self.link.watch(record.run)
+        for asked in (self.link.follow(record.run, start), self.link.watch(record.run)):
+            try:
+                await asked
+            except HostError as error:
+                if error.kind is not HostErrorKind.UNREACHABLE:
+                    raise
+                # a link that is lost at this moment asks again once it is back, and says so
         at, end = start, None if record.alive else (record.log_size or 0)
         try:
             while end is None or at < end:
