@@ -160,6 +160,8 @@ def _reason(glance: Glance, room: int) -> Row:
     left = room - cell_len(tail)
     if left >= _WHY_MIN:
         return [Span(clip_words(what, left)), Span(tail, "accent")]
+    if room < min(_WARNING_MIN, cell_len(tail) - 1):
+        return []
     return [Span(clip_words(tail.strip(), room), "accent")]
 
 

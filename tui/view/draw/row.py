@@ -19,7 +19,7 @@ class Span(NamedTuple):
 
 Row = list[Span]
 _ENDS = 8  # columns in which both ends of a name can be seen
-_LAST_NUMBER = re.compile(r"\s[\d.]+$")  # whose unit was cut off
+_LAST_NUMBER = re.compile(r"\s\(?[\d.]+$")  # whose unit was cut off
 
 
 def width(row: Iterable[Span]) -> int:

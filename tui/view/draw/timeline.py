@@ -21,7 +21,7 @@ def timeline(glance: Glance, columns: int, rows: int) -> list[Row]:
     troubles = _troubles(glance, columns, rows if glance.failure else max(2, rows - 3))
     spans = [s for s in glance.stages if s.stage is not Stage.READY]
     if not spans:
-        return troubles or [[Span(_nothing(glance), "muted")]]
+        return troubles or [[Span(clip_words(_nothing(glance), columns), "muted")]]
     room = max(0, rows - len(troubles) - 1)
     bars = _bars(glance, columns)
     first = max(0, min(len(spans) - 1, len(bars) - room)) if len(spans) >= room else 0
