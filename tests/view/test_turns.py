@@ -21,6 +21,7 @@ from tui.view.log.line import LogLine
 from tui.view.log.pane import LogPane
 from tui.view.screens.bulk import Bulk
 from tui.view.screens.confirm import Confirm, TypeName
+from tui.view.snapshot import screen_text
 
 WORDS = "KRBldqtFE"
 OPENS = {
@@ -150,6 +151,18 @@ def _mouse(kind: type[events.MouseEvent], row: int) -> events.MouseEvent:
     return kind(None, 12, row, 0, 0, 1, False, False, False, 12, row)
 
 
+async def test_an_action_that_fails_is_told_and_the_next_key_acts(
+    source: FixedSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def action_sort(self: HcsApp) -> None:
+        raise RuntimeError("nothing sorts today")
+
+    monkeypatch.setattr(HcsApp, "action_sort", action_sort)
+    async with running(source) as (app, pilot):
+        await pilot.press("s", "j")
+        assert "nothing sorts today" in screen_text(app) and app.selected == "gpu1"
+
+
 async def test_every_action_can_be_asked_for_on_every_view(source: FixedSource) -> None:
     """What belongs to the board does nothing elsewhere; it breaks nothing either."""
     async with running(described(source), frozen=False) as (app, pilot):
@@ -163,4 +176,4 @@ async def test_every_action_can_be_asked_for_on_every_view(source: FixedSource) 
             while len(app.screen_stack) > 1:
                 app.pop_screen()
             await pilot.pause()
-        assert app._exception is None and changes(source) == []
+        assert app._exception is None and app._error == "" and changes(source) == []
