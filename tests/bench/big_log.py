@@ -1,6 +1,6 @@
-"""A term at the far end of a 1 GB log: how soon the log is shown, and how soon the term is found.
+"""A term at the far end of a large log: how soon the log is shown, and how soon the term is found.
 
-    python -m tests.bench.big_log [--runs 3] [--megabytes 1000] [--nice 10]
+    python -m tests.bench.big_log [--runs 3] [--megabytes 250] [--nice 10]
 
 The real program on a real pty over a running server's log that came through its agent. The term stands in the last
 line and is searched for from the log's first line on, and in the first line and is searched for from the end upwards,
@@ -84,7 +84,7 @@ def searched(program: Program, place: bytes, term: bytes, line: bytes) -> tuple[
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--megabytes", type=int, default=1000)
+    parser.add_argument("--megabytes", type=int, default=250)
     parser.add_argument("--nice", type=int, default=0, help="go before the neighbours by so many levels")
     options = parser.parse_args()
     prefer(options.nice)
