@@ -31,23 +31,26 @@ def spooled_reader(root: Path, profile: str, server: str, run: str) -> LogReader
 
 @dataclass(slots=True)
 class _Ahead:
-    """The end of a log from ``start`` on, read before the middle. ``offset`` is the next byte of it."""
+    """The end of a log from ``start`` on, read before the middle. ``offset`` is the next byte of it; its ``file``
+    begins with a whole line: half a line may be half a secret, which nobody would know as one."""
 
     start: int
     parser: LogParser  # goes on from the head
     file: SpoolFile
     offset: int = 0
     lines_before: int = 0
-    _aligned: bool = False  # the line that ``start`` lies in has ended
+    _first: int | None = None  # where its first whole line begins
 
     def take(self, data: bytes) -> None:
-        self.file.write(self.offset - self.start, data)
         self.offset += len(data)
-        if not self._aligned:
+        if self._first is None:
             end = data.find(b"\n") + 1
-            self._aligned = end > 0
             self.parser.leap(end or len(data))
-            data = data[end:] if end else b""
+            if not end:
+                return
+            data = data[end:]
+            self._first = self.offset - len(data)
+        self.file.write(self.offset - len(data) - self._first, data)
         self.parser.feed(data)
 
     def facts(self, missing: int) -> LogFacts:
