@@ -31,6 +31,7 @@ _EDGE = 1  # columns that stay empty at the right
 _GIVES_WAY = 50  # columns kept no longer than this make room for a warning
 _WARNING_MIN = 14  # columns of a warning that say something
 _WHY_MIN = 5  # columns of a failure's reason that are worth showing before its remedy
+_WORDS_MIN = 16  # columns of its words, behind what it is about, that say something
 
 
 Known = dict[str, tuple[Glance, tuple[object, ...], Row]]
@@ -151,18 +152,28 @@ def _body(glance: Glance, room: int, shown: Sequence[Column]) -> Row:
 
 
 def _reason(glance: Glance, room: int) -> Row:
-    """Why it failed; where that is too long its middle is cut, and what to do about it stays as long as it fits."""
+    """Why it failed, and what to do about it, which stays as long as it fits; of the why at least what it is about."""
     what, arrow, remedy = (glance.reason or "no reason found in its log").rpartition(" → ")
     what = what or remedy
     if not arrow:
         return [Span(clip_words(what, room))]
     tail = f" → {remedy}"
     left = room - cell_len(tail)
-    if left >= _WHY_MIN:
-        return [Span(clip_words(what, left)), Span(tail, "accent")]
+    why = _in_short(what, left)
+    if why and left >= _WHY_MIN:
+        return [Span(why), Span(tail, "accent")]
     if room < min(_WARNING_MIN, cell_len(tail) - 1):
         return []
     return [Span(clip_words(tail.strip(), room), "accent")]
+
+
+def _in_short(reason: str, room: int) -> str:
+    """``about: what`` cut to ``room``; ``about`` alone where hardly a word of ``what`` would be left."""
+    about, _, what = reason.partition(": ")
+    cut = clip_words(reason, room)
+    if cut == reason or not what or cell_len(cut) >= cell_len(about) + _WORDS_MIN:
+        return cut
+    return about if cell_len(about) <= room else ""
 
 
 def _warned(glance: Glance, shown: Sequence[Column], room: int) -> Row:
