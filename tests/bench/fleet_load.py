@@ -1,6 +1,6 @@
 """Many hosts with many servers that write without a pause: is every byte spooled, and what does the watching cost?
 
-    python -m tests.bench.fleet_load [--hosts 16] [--servers 4] [--rate 100] [--seconds 30]
+    python -m tests.bench.fleet_load [--hosts 16] [--servers 4] [--rate 100] [--seconds 20]
 
 One real sshd on loopback for each host, one fleet without a screen as the client. Every server writes its lines one by
 one, as SGLang does, listens on its port and answers what is asked there. All of it shares one machine, so the figures
@@ -210,7 +210,7 @@ if __name__ == "__main__":
     asked.add_argument("--hosts", type=int, default=16)
     asked.add_argument("--servers", type=int, default=4)
     asked.add_argument("--rate", type=float, default=100.0)
-    asked.add_argument("--seconds", type=float, default=30.0)
+    asked.add_argument("--seconds", type=float, default=20.0)
     options = asked.parse_args()
     with tidy():
         asyncio.run(main(options.hosts, options.servers, options.rate, options.seconds))

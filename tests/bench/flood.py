@@ -158,7 +158,8 @@ def main() -> None:
         for _ in range(options.runs):
             with tempfile.TemporaryDirectory() as folder, ready_servers(Path(folder), scenario.servers) as rig:
                 results.append(measure(scenario, rig, seconds, Path(folder)))
-            print(row(f"  {name}", results[-1:]), flush=True)
+            if options.runs > 1:
+                print(row(f"  {name}", results[-1:]), flush=True)
         print(row(name, results), f"  ({load()})", flush=True)
 
 

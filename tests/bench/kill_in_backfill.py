@@ -1,6 +1,6 @@
 """How soon a kill is answered in the middle of a backfill of 1 GB over a slow link, and what the link carries.
 
-    python -m tests.bench.kill_in_backfill [ROUNDS [MBIT/S…]]    (1 round, 5 and 100 Mbit/s)
+    python -m tests.bench.kill_in_backfill [ROUNDS [MBIT/S…]]    (1 round, 20 Mbit/s)
 
 A real sshd in a network namespace whose link passes only so much (``tc``); where none can be made, behind a proxy on
 loopback that does. ``kill`` is the whole of it: SIGTERM, the end of the process, the second look by a fresh process.
@@ -101,7 +101,7 @@ async def main(rounds: int = 1, *rates: int) -> None:
     print("                                         kill ms, in a backfill    without")
     print("Mbit/s  by     window          answer ms        median    worst     median   MB/s  window at the end, KiB")
     with tempfile.TemporaryDirectory() as name:
-        for megabits in rates or (5, 100):
+        for megabits in rates or (20,):
             async with host(megabits, Path(name)) as (how, config):
                 for label, (least, most) in WINDOWS.items():
                     credit.LEAST, credit.MOST = least, most
