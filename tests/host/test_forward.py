@@ -15,6 +15,7 @@ from tests.ports import free_port, listens
 from tests.waiting import DEADLINE, eventually
 from tui.host import link
 from tui.host.api import Forwarded, HostError, HostErrorKind, LinkLost, LinkUp
+from tui.host.forward import Forwards, Listener
 
 
 async def fetched(port: int) -> bytes:
@@ -84,3 +85,48 @@ async def test_what_stands_in_the_way_is_named(lasting_server: Sshd, tmp_path: P
     async with opened(HostOf(state_dir=str(tmp_path / "state"))) as link:
         with pytest.raises(HostError, match="is this machine"):
             await link.forward(free_port())
+
+
+class Slow:
+    """Listens here at once, and says so when it is allowed to."""
+
+    def __init__(self) -> None:
+        self.allowed = asyncio.Event()
+        self.servers: list[asyncio.Server] = []
+
+    async def forward(self, address: str, port: int, local: int) -> Listener:
+        server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", local)
+        self.servers.append(server)
+        await self.allowed.wait()
+        return Bound(server)
+
+
+class Bound:
+    def __init__(self, server: asyncio.Server) -> None:
+        self.close = server.close
+        self.get_port = lambda: int(server.sockets[0].getsockname()[1])
+
+
+async def test_a_port_that_is_let_go_while_it_comes_back_stays_away() -> None:
+    told: list[Forwarded] = []
+    forwards, before, after = Forwards(told.append), Slow(), Slow()
+    before.allowed.set()
+    local = await forwards.open(before, 8000, "127.0.0.1", 0)
+    back = asyncio.create_task(forwards.resume(after))
+    await eventually(lambda: bool(after.servers))
+    assert listens(local)
+    forwards.close(8000)
+    after.allowed.set()
+    await back
+    assert not listens(local) and not told
+
+
+async def test_two_who_ask_at_once_share_a_port() -> None:
+    forwards, through = Forwards(lambda _: None), Slow()
+    asked = [asyncio.create_task(forwards.open(through, 8000, "127.0.0.1", 0)) for _ in range(2)]
+    await eventually(lambda: len(through.servers) == 2)
+    through.allowed.set()
+    [local, same] = await asyncio.gather(*asked)
+    assert local == same and sum(server.is_serving() for server in through.servers) == 1
+    forwards.close()
+    assert not any(server.is_serving() for server in through.servers)

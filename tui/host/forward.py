@@ -46,18 +46,25 @@ class Forwards:
         if known is not None:
             return known.local
         listener = await through.forward(address, port, local)
-        self._open[port] = _Forward(address, listener.get_port(), listener)
+        if port in self._open:  # somebody else was faster
+            listener.close()
+        else:
+            self._open[port] = _Forward(address, listener.get_port(), listener)
         return self._open[port].local
 
     async def resume(self, through: Forwarder) -> None:
         """The connection is a new one: listen again, at the same ports of this machine."""
         for port, forward in list(self._open.items()):
             _close(forward)
+            trouble = ""
             try:
                 forward.listener = await through.forward(forward.address, port, forward.local)
-                self._tell(Forwarded(port, forward.local))
             except HostError as error:
-                self._tell(Forwarded(port, forward.local, str(error)))
+                trouble = str(error)
+            if self._open.get(port) is forward:
+                self._tell(Forwarded(port, forward.local, trouble))
+            else:  # it was let go meanwhile
+                _close(forward)
 
     def close(self, port: int | None = None) -> None:
         """Let go of one port, or of all."""
