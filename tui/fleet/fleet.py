@@ -180,20 +180,20 @@ class Fleet:
             return Outcome(False, f"{action.server} was found running: this profile has no way to launch it")
         match action:
             case Launch():
-                return await supervisor.launch(hello)
+                return await supervisor.actions.launch(hello)
             case Relaunch(_, overrides):
                 try:
                     server = supervisor.server.with_args(overrides) if overrides else supervisor.server
                 except ValueError as error:
                     return Outcome(False, f"{action.server}: {error}")
-                return await supervisor.relaunch(hello, server)
+                return await supervisor.actions.relaunch(hello, server)
             case Kill(name, _, typed, _) if supervisor.state.info.stranger and typed != name:
                 return Outcome(False, f"{name} was found running: it is ended only when its name was typed")
             case Kill(_, grace, _, patience):
-                outcome = await supervisor.kill(grace, patience)
+                outcome = await supervisor.actions.kill(grace, patience)
                 return replace(outcome, message=f"{outcome.message}; not restarted") if waited else outcome
             case SmokeTest():
-                return await supervisor.smoke()
+                return await supervisor.actions.smoke()
 
     async def _answer(self, action: Answer) -> Outcome:
         waiting = [watch for watch in self._hosts.values() if watch.state.question == action.question]

@@ -169,7 +169,7 @@ class HostWatch:
             except HostError:
                 return  # a lost link says so itself
             newest = {record.server: record for record in sorted(records, key=lambda r: (r.alive, r.started))}
-            found = [(s, newest.get(s.server.name)) for s in self.supervisors if not s.busy]
+            found = [(s, newest.get(s.server.name)) for s in self.supervisors if not s.actions.busy]
             adoptions = [s.adopt(record, self.hello) for s, record in found if record and self.hello]
             for failed in await asyncio.gather(*adoptions, return_exceptions=True):
                 if isinstance(failed, BaseException) and not isinstance(failed, HostError):

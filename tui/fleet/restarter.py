@@ -161,7 +161,7 @@ class Restarter:
         self._launching, self._due = True, None
         self._tell(replace(self.told, next_at=supervisor.now))
         try:
-            outcome = await supervisor.restart(hello, run)
+            outcome = await supervisor.actions.restart(hello, run)
         finally:
             self._launching = False
         refused = supervisor.state.refused

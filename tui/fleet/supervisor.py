@@ -1,28 +1,24 @@
-"""One Supervisor per server: turns what its host says into events, and actions into requests to the host."""
+"""One Supervisor per server: turns what its host says into events; its ``actions`` become requests to the host."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from tui.fleet import translate
-from tui.fleet.api import PATIENCE, Outcome
+from tui.fleet.actions import Actions
 from tui.fleet.background import later
-from tui.fleet.ending import after, end, end_launch
 from tui.fleet.history import StageHistory
 from tui.fleet.intake import LogIntake
 from tui.fleet.logreader import spooled_reader
 from tui.fleet.places import Places
 from tui.fleet.probe import HttpProbe, wants_http
-from tui.fleet.smoke import smoke_test
 from tui.fleet.turns import Turn, Turns
 from tui.host.api import (
     Hello,
     HostError,
-    HostErrorKind,
     Link,
     LogBytes,
     RunEnded,
@@ -37,8 +33,6 @@ from tui.sglang.events import (
     Launched,
     LogRead,
     Noted,
-    Queued,
-    Refused,
     StopAsked,
     Vanished,
     Watched,
@@ -48,7 +42,6 @@ from tui.sglang.model import Phase, RunInfo, ServerInfo
 from tui.sglang.reduce import reduce
 from tui.sglang.state import ServerState
 
-_LAUNCHES = ("launched", "relaunched", "restarted")
 _DRAIN_SECONDS = 2.0  # how long an end waits for the last bytes of its log, which explain it
 
 
@@ -78,20 +71,13 @@ class Supervisor:
         self._intake: LogIntake | None = None
         self._ended: RunEnded | None = None
         self._drain: asyncio.TimerHandle | None = None
-        self._turn = Turn(turns or Turns(0.0))
-        self._busy = ""
-        self._given_up = False  # a kill came while it was being launched
         self._lived = False  # whether it lived then
         self._probe = HttpProbe(self)
+        self.actions = Actions(self, Turn(turns or Turns(0.0)))
 
     @property
     def now(self) -> float:
         return self._clock()
-
-    @property
-    def busy(self) -> bool:
-        """Whether an action on this server is under way."""
-        return bool(self._busy)
 
     @property
     def known(self) -> bool:
@@ -106,6 +92,10 @@ class Supervisor:
         if (self._intake and not self._intake.caught_up) or not (over or lives):
             return False
         return not wants_http(self.state) or self.state.http_ready is not None
+
+    @property
+    def running(self) -> bool:
+        return verdict.phase(self.state) in (Phase.STARTING, Phase.READY, Phase.STOPPING) or self.state.alive is True
 
     @property
     def log_path(self) -> Path | None:
@@ -194,7 +184,7 @@ class Supervisor:
             if record.stop_asked and not self.state.stop_asked:
                 self.apply(StopAsked(record.stop_asked))
             return
-        await self._begin(record, hello, adopted=True)
+        await self.begin(record, hello, adopted=True)
         if record.exit is None and (lost := translate.lost_words(record.fate)):
             self.apply(Noted(self.now, lost))
         if record.alive and (others := translate.other_arguments(self.server, record)):
@@ -202,12 +192,13 @@ class Supervisor:
 
     async def find(self, record: RunRecord, hello: Hello, remarks: Iterable[str]) -> None:
         """Follow a server that somebody else started."""
-        await self._begin(record, hello, adopted=True)
+        await self.begin(record, hello, adopted=True)
         for remark in remarks:
             self.apply(Noted(self.now, remark))
 
-    async def _begin(self, record: RunRecord, hello: Hello, *, adopted: bool) -> None:
-        self._forget_run()
+    async def begin(self, record: RunRecord, hello: Hello, *, adopted: bool) -> None:
+        """Watch a run from now on, and read its log. Raises ``HostError``."""
+        self.forget()
         run = RunInfo(
             record.run,
             record.pid,
@@ -253,7 +244,8 @@ class Supervisor:
             self._intake.close()
             self._intake = None
 
-    def _forget_run(self) -> None:
+    def forget(self) -> None:
+        """Watch the current run no longer."""
         self.close()
         if self.state.run:
             later(self._unwatch(self.state.run.run))
@@ -261,131 +253,6 @@ class Supervisor:
     async def _unwatch(self, run: str) -> None:
         await self.link.unfollow(run)
         await self.link.unwatch(run)
-
-    # Actions
-
-    async def launch(self, hello: Hello) -> Outcome:
-        """Launch the server unless it runs already."""
-        if self.running:
-            return Outcome(True, f"{self.server.name} already runs", {"already": True})
-        return await self._exclusively("launched", self._launch(hello))
-
-    async def relaunch(self, hello: Hello, server: Server) -> Outcome:
-        """End the server if it runs, prove it gone, and launch ``server`` in its place."""
-        return await self._exclusively("relaunched", self._relaunch(hello, server))
-
-    async def restart(self, hello: Hello, run: str) -> Outcome:
-        """Launch the server again after ``run``, which is over, and of which nothing may be left."""
-        return await self._exclusively("restarted", self._restart(hello, run))
-
-    async def kill(self, grace: float | None = None, patience: float = PATIENCE) -> Outcome:
-        """End the server and prove that nothing of it is left; a launch that waits its turn is given up."""
-        if self._turn.give_up():
-            return Outcome(True, f"{self.server.name}: not launched: nothing left", {"left": []})
-        if self._busy in _LAUNCHES:
-            return await self._give_up_launch(grace, patience)
-        return await self._exclusively("killed", self._kill(grace, patience))
-
-    async def _give_up_launch(self, grace: float | None, patience: float) -> Outcome:
-        """End what a launch that is under way has started; it comes to its end by that."""
-        self._given_up = True
-        try:
-            report = await end_launch(
-                self.link, self.profile, self.server, grace, patience, lambda: self._busy in _LAUNCHES
-            )
-        except HostError as error:
-            return Outcome(False, f"{self.server.name}: {error}", {"error": error.kind.value})
-        return translate.kill_outcome(self.server.name, report) if report else await self.kill(grace, patience)
-
-    async def smoke(self) -> Outcome:
-        if verdict.phase(self.state) is not Phase.READY or self.server.port is None:
-            return Outcome(False, f"{self.server.name} is not ready")
-        return await smoke_test(self.link, self.server)
-
-    @property
-    def running(self) -> bool:
-        return verdict.phase(self.state) in (Phase.STARTING, Phase.READY, Phase.STOPPING) or self.state.alive is True
-
-    async def _exclusively(self, what: str, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        if self._busy:
-            work.close()
-            return Outcome(False, f"{self.server.name} is being {self._busy} already")
-        self._busy, self._given_up = what, False
-        try:
-            return await work
-        except HostError as error:
-            return Outcome(False, f"{self.server.name}: {error}", {"error": error.kind.value})
-        finally:
-            self._busy = ""
-
-    async def _launch(self, hello: Hello) -> Outcome:
-        if self._given_up or not await self._my_turn():
-            return Outcome(False, f"{self.server.name}: not launched: ended while it waited its turn")
-        age: float | None = None
-        try:
-            record = await self.link.launch(translate.launch_spec(self.profile, self.server))
-            age = max(0.0, record.at - record.started) if record.at is not None else 0.0
-        except HostError as error:
-            if error.kind is HostErrorKind.REFUSED:
-                if self._given_up:
-                    await self._adopt_newest(hello, alive=False)
-                    return Outcome(False, f"{self.server.name}: ended while it was being launched")
-                if await self._adopt_newest(hello, alive=True):
-                    return Outcome(True, f"{self.server.name}: {error.message}", {"already": True})
-                self._refused(error)
-            raise
-        finally:
-            self._turn.give(age)
-        await self._begin(record, hello, adopted=False)
-        return Outcome(True, f"{self.server.name} launched: pid {record.pid}", {"run": record.run, "pid": record.pid})
-
-    async def _my_turn(self) -> bool:
-        """Wait until it may be launched; False when it was killed meanwhile."""
-        try:
-            return await self._turn.take(lambda wait: self.apply(Queued(self.now, self.now + wait)))
-        finally:
-            if self.state.launch_at is not None:
-                self.apply(Queued(self.now, None))
-
-    def _refused(self, error: HostError) -> None:
-        self._forget_run()
-        self.apply(Refused(self.now, translate.refusal(error.message, error.remedy, error.failure)))
-
-    async def _adopt_newest(self, hello: Hello, *, alive: bool) -> bool:
-        """Take over the newest run there is on the host, or that lives: somebody else's that won, or what is left of
-        a launch that was ended."""
-        for record in await self.link.runs(self.profile, self.server.name):
-            if record.alive or not alive:
-                await self.adopt(record, hello)
-                return True
-        return False
-
-    async def _relaunch(self, hello: Hello, server: Server) -> Outcome:
-        ended = await self._kill(None) if self.running else None
-        if ended and not ended.ok:
-            return ended
-        self.server = server
-        return after(ended, await self._launch(hello))
-
-    async def _restart(self, hello: Hello, run: str) -> Outcome:
-        try:
-            report = await self.link.kill(run, self.server.stop_grace, who=translate.who(), sweep=True)
-            if report.left:
-                return translate.kill_outcome(self.server.name, report)
-        except HostError as error:
-            if error.kind is not HostErrorKind.REFUSED:
-                raise
-            # it never got a process, or lives where it cannot be ended: the launch finds out
-        return await self._launch(hello)
-
-    async def _kill(self, grace: float | None, patience: float = PATIENCE) -> Outcome:
-        run = self.state.run
-        over = run is None or not (self.running or self.state.exit is None or self.state.exit.left)
-        if run is None or (over and self.server.restart == "never"):
-            return Outcome(True, f"{self.server.name} does not run: nothing left", {"left": []})
-        if not over:
-            self.apply(StopAsked(self.now))
-        return translate.kill_outcome(self.server.name, await end(self.link, run.run, self.server, grace, patience))
 
     # Small things
 
