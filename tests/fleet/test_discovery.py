@@ -86,6 +86,24 @@ async def test_one_without_a_log_is_asked_by_http(tmp_path: Path) -> None:
             assert await rig.reach(fleet, name, Phase.LOST)
 
 
+async def test_one_that_ends_while_it_is_found_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = make_package(tmp_path)
+    async with rig.session(rig.profile(tmp_path, ["hicache"]), tmp_path) as fleet:
+        fast = ("--speed", "50")
+        with started(tmp_path, *fast, env=environment) as brief, started(tmp_path, *fast, env=environment) as stranger:
+            link = fleet.host_of("gpu0").link
+            look = link.discover
+
+            async def late() -> list[Found]:
+                found = await look()
+                brief.process.kill()
+                await eventually(lambda: brief.process.poll() is not None)
+                return sorted(found, key=lambda one: one.record.pid != brief.pid)
+
+            monkeypatch.setattr(link, "discover", late)
+            assert await discovered(fleet, stranger)
+
+
 async def test_who_has_the_port_of_a_server_that_does_not_run(tmp_path: Path) -> None:
     profile = rig.profile(tmp_path, ["hicache"])
     with started(tmp_path, port=profile.servers[0].port) as stranger:

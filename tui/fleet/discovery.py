@@ -9,8 +9,9 @@ from tui.fleet.api import Outcome
 from tui.fleet.found import described, harmless, remarks
 from tui.fleet.hosts import HostWatch
 from tui.fleet.supervisor import Supervisor
-from tui.host.api import Found, HostError
+from tui.host.api import Found, HostError, HostErrorKind
 from tui.profile.model import Host, Server
+from tui.sglang.events import Noted
 from tui.sglang.model import ServerInfo
 
 Make = Callable[[Server, ServerInfo, HostWatch], Supervisor]
@@ -38,7 +39,9 @@ async def discover(watch: HostWatch, host: Host, known: dict[str, Supervisor], m
         try:
             await supervisor.find(one.record, hello, remarks(one, server))
         except HostError as error:
-            return kept, Outcome(False, f"{server.name}: {error}", {"error": error.kind.value})
+            if error.kind is not HostErrorKind.REFUSED:
+                return kept, Outcome(False, f"{server.name}: {error}", {"error": error.kind.value})
+            supervisor.apply(Noted(supervisor.now, error.message))  # it has ended meanwhile, or its log is gone
     return kept, _outcome(watch.link.name, len(found), names)
 
 
