@@ -315,7 +315,7 @@ def test_a_run_that_ended_has_an_end(glances: list[Glance]) -> None:
 
 def test_a_narrow_board_keeps_the_remedy(glances: list[Glance]) -> None:
     row = text(board.board(glances, 58)).split("\n")[3]
-    assert row.endswith("… → --hicache-size 98 or less")
+    assert row.endswith("failed      → --hicache-size 98 or less")
 
 
 def test_each_pool_with_what_became_of_it(glances: list[Glance], fleet: sources.FixedSource) -> None:

@@ -159,7 +159,7 @@ def _reason(glance: Glance, room: int) -> Row:
         return [Span(clip_words(what, room))]
     tail = f" → {remedy}"
     left = room - cell_len(tail)
-    why = _in_short(what, left)
+    why = in_short(what, left)
     if why and left >= _WHY_MIN:
         return [Span(why), Span(tail, "accent")]
     if room < min(_WARNING_MIN, cell_len(tail) - 1):
@@ -167,12 +167,15 @@ def _reason(glance: Glance, room: int) -> Row:
     return [Span(clip_words(tail.strip(), room), "accent")]
 
 
-def _in_short(reason: str, room: int) -> str:
-    """``about: what`` cut to ``room``; ``about`` alone where hardly a word of ``what`` would be left."""
+def in_short(reason: str, room: int) -> str:
+    """``about: what`` cut to ``room``, behind a comma if possible; ``about`` alone where hardly a word of ``what``
+    would be left."""
     about, _, what = reason.partition(": ")
-    cut = clip_words(reason, room)
-    if cut == reason or not what or cell_len(cut) >= cell_len(about) + _WORDS_MIN:
-        return cut
+    clauses = reason.split(", ")
+    shorter = (", ".join(clauses[:n]) + "…" for n in range(len(clauses) - 1, 0, -1))
+    for cut in (reason, *shorter, clip_words(reason, room)):
+        if cell_len(cut) <= room and (not what or cut == reason or cell_len(cut) >= cell_len(about) + _WORDS_MIN):
+            return cut
     return about if cell_len(about) <= room else ""
 
 

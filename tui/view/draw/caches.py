@@ -32,7 +32,7 @@ def caches(glance: Glance, host: HostState | None, columns: int, rows: int) -> l
         (_pools(glance, columns), hostmemory.words(glance, host, columns)),
         (_kinds(glance, columns), hostmemory.words(glance, host, columns)),
     ):
-        limits = flow([*_limits(glance, columns), *_layouts(glance, table)], columns, indent=1)
+        limits = flow([*_limits(glance, columns), *_layouts(glance, table)], columns)
         if len(table) + len(told) + len(limits) <= rows:
             return [*table, *told, *limits]
     table = _kinds(glance, columns)[1:] or table  # without its heading

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from tui.sglang.model import Phase
 from tui.view.draw import units
-from tui.view.draw.board import INKS, word
+from tui.view.draw.board import INKS, in_short, word
 from tui.view.draw.row import Row, Span, clip_middle, clip_words, fit, width
 from tui.view.glance import GLYPHS, Glance
 
@@ -66,12 +66,12 @@ def _title(glance: Glance, columns: int, selected: bool) -> Row:
         Span(clip_middle(glance.name, max(room, 8)), "text bold"),
         Span(f"  {state}", ink),
     ]
-    note = glance.reason if glance.phase is Phase.FAILED else ""
+    room = columns - width(left) - 3
+    note = in_short(glance.reason.partition(" → ")[0], room) if glance.phase is Phase.FAILED else ""
     if glance.phase is Phase.READY and glance.generate is not None and not glance.stale:
         note = f"{units.rate(glance.generate)} tok/s"
     if glance.stalled:
         note = "⚠ stalled"
-    room = columns - width(left) - 3
     left = fit([*left, Span(f"  {clip_words(note, room)} " if note and room > 0 else " ", "text")], columns)
     return [*left, Span("━" * max(0, columns - width(left)), "line")]
 
