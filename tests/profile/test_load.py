@@ -190,7 +190,7 @@ def test_every_mistake_is_told_at_once_with_its_line() -> None:
         """) == [
         "p.yaml:1: nam: unknown key; did you mean 'name'?",
         "p.yaml:3: hosts.box.idenity: unknown key; did you mean 'identity'?",
-        "p.yaml:3: hosts.box.ssh: takes an SSH alias, user@host:port, or local",
+        "p.yaml:3: hosts.box.ssh: holds a blank; takes an SSH alias, user@host:port, or local",
         "p.yaml:4: hosts.other.stagger: out of range; 0s to 30d",
         "p.yaml:6: defaults.args.enable-mixed-chunk: is the text 'true'; write true or false, without quotes",
         "p.yaml:6: defaults.args.hicache-size: given twice",
@@ -232,7 +232,8 @@ def test_every_mistake_is_told_at_once_with_its_line() -> None:
         (one(LOCAL + "gpus: [-1]"), "p.yaml:5: servers.a.gpus: -1 is out of range; a GPU is 0 to 1023"),
         (one(LOCAL + "cwd: 3"), "p.yaml:5: servers.a.cwd: takes text, not a number"),
         (one(LOCAL + "stall_after: 0s"), "p.yaml:5: servers.a.stall_after: must be longer than 0s"),
-        (one(LOCAL + "env: {A B: x}"), "p.yaml:5: servers.a.env.A B: is no name of a variable"),
+        (one(LOCAL + "env: {A B: x}"), "p.yaml:5: servers.a.env.A B: holds ' '; a variable's name "
+         "takes letters, digits and '_', no digit first"),
         (one(LOCAL + "env: {A: [1]}"), "p.yaml:5: servers.a.env.A: takes text, not a list"),
         (one(LOCAL + "command: ls -l"), "p.yaml:5: servers.a.command: takes a list of words: [/opt/bin/my-server, "
          "--port, '{port}']"),
@@ -241,22 +242,88 @@ def test_every_mistake_is_told_at_once_with_its_line() -> None:
         (one(LOCAL + "setup: \"a\\0b\""), "p.yaml:5: servers.a.setup: holds a NUL character"),
         (one(LOCAL + "cwd: !home x"), "p.yaml:5: servers.a.cwd: unknown tag !home; only !secret NAME is known"),
         (one(LOCAL + "env: {A: !secret a-b}"), "p.yaml:5: servers.a.env.A: !secret takes the name of an environment "
-         "variable"),
+         "variable: holds '-'; a variable's name takes letters, digits and '_', no digit first"),
         (one(LOCAL + "gpus: [1]\nenv: {CUDA_VISIBLE_DEVICES: 1}"), "p.yaml:6: servers.a.env.CUDA_VISIBLE_DEVICES: set "
          "by gpus; leave one of them out"),
         (one(LOCAL.replace("/m", "/m, mem-fraction-static: 85")), "p.yaml:4: servers.a.args.mem-fraction-static: takes "
          "a share of the GPU between 0 and 1, not 85"),
-        ("servers: {a b: {host: local, args: {model-path: x}}}", "p.yaml:1: servers.a b: a server's name takes "
-         "letters, digits, '.', '_' and '-', and {gpu}"),
+        ("servers: {a b: {host: local, args: {model-path: x}}}", "p.yaml:1: servers.a b: holds ' '; a name takes "
+         "letters, digits, '.', '_' and '-', a letter or digit first"),
         ("servers: {'gpu{gpu}': {host: local, args: {model-path: x}}}", "p.yaml:1: servers.gpu{gpu}: a name with {gpu} "
          "needs a list of gpus"),
         ("servers: {a: {args: {model-path: x}}}", "p.yaml:1: servers.a: no host: say on which it runs; valid: local"),
-        ("hosts: {b: {ssh: -oProxyCommand=x}}\nservers: {a: {args: {model-path: x}}}", "p.yaml:1: hosts.b.ssh: takes "
-         "an SSH alias, user@host:port, or local"),
+        ("hosts: {b: {ssh: -oProxyCommand=x}}\nservers: {a: {args: {model-path: x}}}", "p.yaml:1: hosts.b.ssh: has "
+         "a '-' in front, which ssh takes for an option; takes an SSH alias, user@host:port, or local"),
     ],
 )  # fmt: skip
 def test_one_mistake(text: str, message: str) -> None:
     assert problems(text) == [message]
+
+
+LONG = "a" * 60
+NAMES = "a name takes letters, digits, '.', '_' and '-', a letter or digit first"
+ALIAS = "takes an SSH alias, user@host:port, or local"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (LONG + "bcdef", "has 65 characters; at most 64"),
+        ("-a", f"begins with '-'; {NAMES}"),
+        ("a/b", f"holds '/'; {NAMES}"),
+        ("é", f"holds 'é'; {NAMES}"),
+        ("''", "is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_said(name: str, why: str) -> None:
+    rest = "{host: local, args: {model-path: x}}"
+    key = name.strip("'")
+    assert problems(f"servers:\n  {name}: {rest}")[-1] == f"p.yaml:2: servers.{key}: {why}"
+    hosts = f"hosts:\n  {name}: {{ssh: x}}\nservers: {{a: {rest}}}"
+    assert problems(hosts) == [f"p.yaml:2: hosts.{key}: {why}"]
+    assert problems(f"name: {name}\nservers: {{a: {rest}}}") == [f"p.yaml:1: name: {why}"]
+
+
+def test_a_replicas_name_is_judged_as_it_comes_out() -> None:
+    rest = "{host: local, gpus: [0, 1, 10], port: 30000+, args: {model-path: x}}"
+    at = f"p.yaml:1: servers.{LONG}bcd-{{gpu}}: with {{gpu}} filled in, it has"
+    told = problems(f"servers: {{'{LONG}bcd-{{gpu}}': {rest}}}")
+    assert told == [f"{at} 65 characters; at most 64", f"{at} 66 characters; at most 64"]
+    (told_of_a_token,) = problems("servers: {'a-{port}': {host: local, args: {model-path: x}}}")
+    assert told_of_a_token.endswith(f"holds '{{'; {NAMES}, and {{gpu}}, the only token that is filled in here")
+
+
+@pytest.mark.parametrize(
+    ("ssh", "why"),
+    [
+        ("me@-x", f"has a '-' in front, which ssh takes for an option; {ALIAS}"),
+        ("2001:db8::1", "an IPv6 address stands in brackets: [2001:db8::1]"),
+        ("'[::g]'", f"has no IPv6 address in its brackets; {ALIAS}"),
+        ("box:ssh", f"has no number for a port, 'ssh'; {ALIAS}"),
+        ("box:0", "0 is out of range; a port is 1 to 65535"),
+        ("'@box'", ALIAS),
+        ("a@b@c", ALIAS),
+        ("':22'", ALIAS),
+    ],
+)
+def test_what_is_wrong_with_an_address_is_said(ssh: str, why: str) -> None:
+    text = f"hosts:\n  b: {{ssh: {ssh}}}\nservers: {{a: {{args: {{model-path: x}}}}}}"
+    assert problems(text) == [f"p.yaml:2: hosts.b.ssh: {why}"]
+
+
+@pytest.mark.parametrize("ssh", ["box", "me@box", "box:22", "'me@[::1]:22'", "'[fe80::1%eth0]'", "me@10.0.0.1:2222"])
+def test_an_address(ssh: str) -> None:
+    assert profile(f"hosts:\n  b: {{ssh: {ssh}}}\nservers: {{a: {{args: {{model-path: x}}}}}}").hosts[0].ssh
+
+
+def test_a_flag_or_variable_that_is_none() -> None:
+    text = one(LOCAL.replace("/m", "/m, 'a b': 1, -x: 2")) + "\n    env: {1A: x}"
+    assert problems(text) == [
+        "p.yaml:4: servers.a.args.-x: begins with '-'; a flag takes letters, digits, '.' and '-', a letter or digit "
+        "first",
+        "p.yaml:4: servers.a.args.a b: holds ' '; a flag takes letters, digits, '.' and '-', a letter or digit first",
+        "p.yaml:6: servers.a.env.1A: begins with '1'; a variable's name takes letters, digits and '_', no digit first",
+    ]
 
 
 def test_servers_of_one_machine_share_no_port_and_no_log() -> None:

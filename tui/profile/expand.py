@@ -14,8 +14,9 @@ from typing import Any
 from tui.profile.flags import flag_error, flag_warning
 from tui.profile.model import SENSITIVE, ArgValue, Host, Profile, Secret, Server, flag_name
 from tui.profile.problem import Problem, nearest
-from tui.profile.schema import NAME, HostSpec, ProfileSpec, ServerSpec
+from tui.profile.schema import HostSpec, ProfileSpec, ServerSpec
 from tui.profile.source import Path, Source
+from tui.profile.words import NAME, VARIABLE
 
 FIRST_PORT = 30000  # SGLang's default
 TOKEN = re.compile(r"(?<![${])\{([a-z_]+)\}(?!\})")  # neither ${name} of a shell nor {{name}} of a template
@@ -89,8 +90,8 @@ class Expansion:
         return own if own in self.source.lines else default if default in self.source.lines else ("servers", key)
 
     def _host(self, name: str, spec: HostSpec) -> Host:
-        if not NAME.fullmatch(name):
-            self._problem(("hosts", name), "a host's name takes letters, digits, '.', '_' and '-'")
+        if why := NAME.error(name):
+            self._problem(("hosts", name), why)
         return Host(name=name, **{"ssh": name, **spec.model_dump(exclude_none=True)})
 
     def _drafts(self, key: str, spec: ServerSpec) -> Iterable[Draft]:
@@ -129,8 +130,8 @@ class Expansion:
                 kept = value is None or isinstance(value, Secret)
                 env[name] = value if kept else self.source.texts.get((*base, name), str(value))
         for name, value in env.items():
-            if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-                self._problem(places[name], "is no name of a variable")
+            if why := VARIABLE.error(name):
+                self._problem(places[name], why)
             elif isinstance(value, str) and SENSITIVE.search(name):
                 self._warn(places[name], "a secret in plain text; write !secret NAME and export NAME")
         return {name: value for name, value in env.items() if value is not None}
@@ -161,8 +162,8 @@ class Expansion:
         port = self._port(draft)
         words = {"gpu": "-".join(map(str, draft.gpus)), "port": str(port), "host": host.name if host else ""}
         name = draft.key.replace("{gpu}", words["gpu"])
-        if not NAME.fullmatch(name):
-            self._problem(("servers", draft.key), "a server's name takes letters, digits, '.', '_' and '-', and {gpu}")
+        if why := NAME.error(name):
+            self._problem(("servers", draft.key), _misnamed(draft.key, name, why))
         fill = self._filler(draft, {**words, "name": name})
         values = draft.values
         server = Server(
@@ -220,10 +221,18 @@ class Expansion:
 
     def _check_server(self, draft: Draft, server: Server) -> None:
         names_model = server.command or server.model or "config" in server.args
-        if not names_model and not self._unsure(draft.key, "args") and not self._unsure(draft.key, "command"):
+        if not names_model and not self._misplaced_model(draft.key):
             self._problem(("servers", draft.key), "no model: its args, or the defaults', need model-path")
         if server.gpus and "CUDA_VISIBLE_DEVICES" in server.env:
             self._problem(self._where(draft.key, "env", "CUDA_VISIBLE_DEVICES"), "set by gpus; leave one of them out")
+
+    def _misplaced_model(self, key: str) -> bool:
+        """Whether a mistake that was reported may be why the server has no model: it stands beside its args, or they,
+        or the command, are wrong or misspelt."""
+        if self._unsure(key, "args") or self._unsure(key, "command"):
+            return True
+        unknown = [str(bad[-1]) for bad in self.broken if bad[:-1] in (("servers", key), ("defaults",))]
+        return any("model" in name or get_close_matches(name, ("args", "command"), n=1, cutoff=0.6) for name in unknown)
 
     def _across(self, servers: list[tuple[Draft, Server]]) -> None:
         """What two servers of one machine must not share."""
@@ -256,6 +265,13 @@ class Expansion:
                 hint = "; write 30000+ to count up" if name == "port" and draft.index else ""
                 hint = "; put {gpu} or {name} into it" if name == "log" else hint
                 self._problem(self._where(draft.key, name), f"{value}: {other.name} {message} as {server.name}{hint}")
+
+
+def _misnamed(key: str, name: str, why: str) -> str:
+    """What is wrong with a server's name, once it is known for each of its replicas."""
+    if why.startswith("holds '{'"):
+        return f"{why}, and {{gpu}}, the only token that is filled in here"
+    return f"with {{gpu}} filled in, it {why}" if name != key else why
 
 
 def _log_place(server: Server) -> object:

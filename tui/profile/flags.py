@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from tui.profile.model import SENSITIVE, ArgValue
+from tui.profile.words import FLAG
 
 NO_SUCH_FLAG = {  # flags that no SGLang from 0.3.6 to 0.5.23 has, although notes and posts quote them
     "hierarchical-cache-limit": "hicache-size",
@@ -23,8 +24,8 @@ BARE = re.compile(r"(enable|disable|skip)-")  # flags that take no value
 
 def flag_error(flag: str, value: ArgValue) -> str:
     """Why SGLang cannot start with this flag and value; empty when nothing is known against it."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", flag):
-        return "is no name of a flag"
+    if why := FLAG.error(flag):
+        return why
     if flag in OWN_KEYS:
         return f"belongs to the server: use its key {OWN_KEYS[flag]!r}"
     if flag == "hicache-size" and (not isinstance(value, int) or isinstance(value, bool) or value < 0):

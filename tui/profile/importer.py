@@ -13,6 +13,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
 
 from tui.profile.model import SENSITIVE, Secret, flag_name
 from tui.profile.shell import Remote, SimpleCommand, commands
+from tui.profile.words import NAME
 
 Value = bool | int | float | str | Secret
 _FLAG = re.compile(r"--[A-Za-z]|-[A-Za-z]")
@@ -178,7 +179,7 @@ def _profile(found: list[Imported], name: str = "imported") -> str:
 
 def _host_name(remote: Remote, index: int) -> str:
     bare = remote.destination.rpartition("@")[2].partition(":")[0]
-    return bare if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", bare) and bare != "local" else f"host{index + 1}"
+    return bare if NAME.matches(bare) and bare != "local" else f"host{index + 1}"
 
 
 def _host(remote: Remote) -> CommentedMap:

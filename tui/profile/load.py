@@ -12,8 +12,9 @@ from tui.profile.expand import Expansion
 from tui.profile.files import not_a_file
 from tui.profile.model import Profile
 from tui.profile.problem import Problem, ProfileError, nearest
-from tui.profile.schema import NAME, HostSpec, ProfileSpec, ServerSpec
+from tui.profile.schema import HostSpec, ProfileSpec, ServerSpec
 from tui.profile.source import Path, Source, read
+from tui.profile.words import NAME
 
 MAX_BYTES = 1 << 20
 
@@ -67,7 +68,7 @@ def _reason(error: OSError) -> str:
 
 def _default_name(path: FilePath | None) -> str:
     stem = path.stem if path else "profile"
-    return stem if NAME.fullmatch(stem) else "profile"
+    return stem if NAME.matches(stem) else "profile"
 
 
 def _validated(source: Source, problems: list[Problem]) -> tuple[ProfileSpec, frozenset[Path]]:

@@ -11,10 +11,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidat
 
 from tui.profile.model import ArgValue, Secret, arg_value
 from tui.profile.problem import nearest
+from tui.profile.words import NAME, address_error
 
 MAX_SECONDS = 30 * 24 * 3600.0
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 def duration(value: object) -> float:
@@ -52,17 +52,16 @@ def text(value: object) -> str:
 
 def name(value: object) -> str:
     """A name that can be part of a path."""
-    if not NAME.fullmatch(text(value)):
-        raise ValueError("takes letters, digits, '.', '_' and '-', at most 64, a letter or digit first")
+    if why := NAME.error(text(value)):
+        raise ValueError(why)
     return str(value)
 
 
 def address(value: object) -> str:
     """A destination for SSH: an alias, user@host:port, or ``local``."""
-    found = re.fullmatch(r"(?!-)(?:[^\s@]+@)?(?!-)(?:\[[0-9A-Fa-f:.%\w]+\]|[^\s@:\[\]]+)(?::(\d+))?", text(value))
-    if found is None:
-        raise ValueError("takes an SSH alias, user@host:port, or local")
-    if found[1]:
+    if why := address_error(text(value)):
+        raise ValueError(why)
+    if found := re.search(r":(\d+)$", str(value)):
         port(int(found[1]))
     return str(value)
 
@@ -84,7 +83,7 @@ def port(value: object) -> int:
 def counting_port(value: object) -> int | str:
     """A port, or ``30000+`` for one that counts up over the replicas."""
     if isinstance(value, str):
-        if not re.fullmatch(r"\d{1,9}\+", value):
+        if not re.fullmatch(r"\d{1,99}\+", value):
             raise ValueError(f"takes a port such as 30000, or 30000+ to count up; not {value!r}")
         port(int(value[:-1]))
         return value

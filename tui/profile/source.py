@@ -17,6 +17,7 @@ from ruamel.yaml.reader import ReaderError
 
 from tui.profile.model import Secret
 from tui.profile.problem import Problem, ProfileError
+from tui.profile.words import VARIABLE
 
 MAX_NODES = 20_000  # a profile has hundreds; aliases can multiply without end
 MAX_DEPTH = 30
@@ -132,8 +133,8 @@ class _Reader:
         return _CONVERT.get(kind, str)(text)
 
     def _secret(self, node: Node, path: Path, text: str) -> Secret:
-        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
-            self._note(node.start_mark.line + 1, path, "!secret takes the name of an environment variable")
+        if why := VARIABLE.error(text):
+            self._note(node.start_mark.line + 1, path, f"!secret takes the name of an environment variable: {why}")
         return Secret(text)
 
     def _note(self, line: int, path: Path, message: str) -> None:
