@@ -126,7 +126,8 @@ def test_warnings_are_marked_at_any_width_and_named_where_there_is_room(glances:
     for columns in SIZES[2:]:
         assert "ready ⚠" in text(board.board([warned], columns))
     row = text(board.board([warned], 118))
-    assert "⚠ queue grows +1" in row and "KV" in row and "409 tok/s" in row
+    assert "⚠ queue grows, …" in row and "KV" in row and "409 tok/s" in row
+    assert "⚠ queue grows and 1 more" in text(board.board([warned], 158))
     assert "⚠ queue grows: 3 → 40 requests" in text(timeline.timeline(warned, 60, 12))
 
 
@@ -234,6 +235,18 @@ def test_marks_stand_before_the_figures(glances: list[Glance]) -> None:
     assert "⚠ unreachable 1m15s: no route" in text(board.board([away], 118))
     stuck = replace(glances[2], stalled=True, stall_reason="no output for 5m")
     assert "⚠ stalled: no output for 5m" in text(board.board([stuck], 118))
+
+
+def test_when_it_ended_is_told_whole_or_not_beside_a_long_mark(glances: list[Glance]) -> None:
+    state = replace(
+        glances[3].state, log=replace(glances[0].state.log, latest=None), stop_asked=None,
+        exit=Exit(0, None, False, sources.NOW - 67), unreachable_since=sources.NOW - 56,
+        unreachable_why="demo: the connection broke down and is tried again",
+    )  # fmt: skip
+    gone = replace(glance(state, sources.NOW), phase=Phase.STOPPED, failure=None, unreachable=True)
+    rows = [text(board.board([gone], columns)) for columns in range(40, 160)]
+    assert all(not re.search(r"1m07s(?! ago)", row) for row in rows), rows
+    assert "1m07s ago" in rows[-1] and "⚠ unreachable 56s" in rows[40]
 
 
 def test_old_figures_are_not_shown_as_the_present_ones(glances: list[Glance]) -> None:

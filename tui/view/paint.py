@@ -138,7 +138,8 @@ def _wall(screen: Screen[object], scene: Scene) -> None:
     sheet.glances, sheet.selected = scene.listed, scene.selected
     sheet.redraw()
     seen, all = sheet.seen, len(scene.listed)
-    some = f"{seen.start + 1} to {seen.stop} of {all} · PgUp PgDn the others" if seen.stop - seen.start < all else ""
+    first = f"{seen.start + 1} to " if seen.stop - seen.start > 1 else ""
+    some = f"{first}{seen.stop} of {all} · PgUp PgDn the others" if seen.stop - seen.start < all else ""
     _panel(sheet).tell(escape(_listed(scene.listed, scene, "WALL")), escape(some))
 
 

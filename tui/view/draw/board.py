@@ -13,7 +13,7 @@ from tui.sglang import verdict
 from tui.sglang.model import Phase, Stage
 from tui.view.draw import units
 from tui.view.draw.columns import Column, chosen, figures, figures_that_fit, total
-from tui.view.draw.row import Row, Span, cell, clip, clip_middle, clip_words, fit, join, spread, width
+from tui.view.draw.row import Row, Span, cell, clip, clip_middle, clip_words, fit, join, longest, spread, width
 from tui.view.draw.starting import starting
 from tui.view.glance import GLYPHS, STAGE_NAMES, Glance
 
@@ -147,7 +147,7 @@ def _body(glance: Glance, room: int, shown: Sequence[Column]) -> Row:
             return join([marks, _reason(glance, room - width(marks) - (2 if marks else 0))])
         case _:
             left = room - width(marks) - (2 if marks else 0)
-            quiet = clip_words(_quiet(glance), left) if left >= _WHY_MIN else ""
+            quiet = _quiet_in(_quiet(glance), left)
             return join([marks, [Span(quiet, "muted")] if quiet else []])
 
 
@@ -187,8 +187,11 @@ def _warned(glance: Glance, shown: Sequence[Column], room: int) -> Row:
     while kept and kept[-1].keep <= _GIVES_WAY:
         kept.pop()
     told = [f"⚠ {brief(warning)}" for warning in glance.warnings]
-    more = f" +{len(glance.warnings) - 1}" if len(glance.warnings) > 1 else ""
-    left = room - total(kept) - 2 - len(more)
+    left = room - total(kept) - 2
+    shortest = min(map(cell_len, told))
+    others = len(told) - 1
+    more = next((m for m in (f" and {others} more", ", …") if shortest + len(m) <= left), "") if others else ""
+    left -= len(more)
     words = next((words for words in told if cell_len(words) <= left), told[0])
     if left < min(_WARNING_MIN, cell_len(words)):
         return figures(glance, shown)
@@ -218,6 +221,13 @@ def _marks(glance: Glance, room: int) -> Row:
     if not out or width(row) <= room:
         return row
     return [Span(clip_words("  ".join(span.text for part in out for span in part), room), out[0][0].ink)]
+
+
+def _quiet_in(said: str, room: int) -> str:
+    """``said``, or its first part, where that fits; cut only where some words are left."""
+    if whole := longest((said, said.partition("  ")[0]), room):
+        return whole
+    return clip_words(said, room) if room >= _WARNING_MIN else ""
 
 
 def _quiet(glance: Glance) -> str:
