@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,23 @@ async def test_the_wheel_moves_the_selection(tmp_path: Path) -> None:
         await pilot.pause()
         await pilot.pause()
         assert app.selected == "gpu4"
+
+
+async def test_titles_of_panels_keep_the_ends_of_names(tmp_path: Path) -> None:
+    """Names that differ at their ends are cut in their middle, on the edges too."""
+    source = sources.fleet(tmp_path)
+    names = [f"{'server-of-the-laboratory-' * 4}{n}" for n in (1, 2)]
+    source.servers = tuple(
+        replace(state, info=replace(state.info, name=name))
+        for state, name in zip(source.servers[2:], names, strict=True)
+    )
+    app = HcsApp(source, frozen=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for name in names:
+            app.select(name)
+            await pilot.pause()
+            app.draw()
+            await pilot.pause()
+            told = screen_text(app)
+            end = name[-5:]
+            assert f"{end} · caches ─" in told and f"{end} · log ─" in told and f"{end} · " in told.split("caches")[0]

@@ -33,8 +33,13 @@ def test_all_is_told_and_no_row_is_wider_than_asked(fleet: sources.FixedSource, 
     if columns < 56:
         return
     text = plain(rows)
-    for word in ("61.3 of 540 GB free", "48.2 of 503 GB free", "41.0 of 960 GB free ⚠", "2.10 of 7.6 TB free", "gpu1"):
-        assert word in text
+    for used, free in (
+        ("478.7 of 540 GB used", "61.3 free"),
+        ("454.8 of 503 GB used", "48.2 free"),
+        ("919.0 of 960 GB used", "41.0 free ⚠"),
+        ("5.50 of 7.6 TB used", "2.10 free"),
+    ):
+        assert f"{used} · {free}" in text
     for word in ("busy  97%  612 of 700 W", "⚠ alice: python3 (pid 31337) 12.0 GB", "✖ gpu3", "next try in 8.0s"):
         assert word in text
     for word in ("⚠ nvidia-smi gave no answer", "as seen 1m20s ago", "none that nvidia-smi tells of"):
@@ -52,6 +57,22 @@ def test_all_servers_of_a_host_and_the_ends_of_paths(tmp_path: Path) -> None:
     text = plain(hosts.hosts(fleet.hosts(), glances(fleet), fleet.now(), 76))
     assert all(f" gpu{n}" in text for n in range(64))
     assert "…/Qwen3.6-27B" in text and "Qwen3.6…" not in text
+
+
+def test_bars_fill_what_their_words_call_used(fleet: sources.FixedSource) -> None:
+    for free, filled in ((64, 0), (48, 6), (32, 12), (16, 18), (0, 24)):
+        bare = HostState("box", "box", "connected", machine=Machine(64 * sources.GB, free * sources.GB))
+        row = next(r for r in plain(hosts.hosts((bare,), [], fleet.now(), 120)).split("\n") if "memory" in r)
+        assert row.count("━") == filled and f"{64 - free}.0 of 64 GB used  · {free}.0 free" in row
+
+
+def test_long_names_differ_at_their_ends(fleet: sources.FixedSource) -> None:
+    names = [f"{'a-server-with-a-very-long-name-' * 3}{n}" for n in (1, 2)]
+    first = fleet.states()[0]
+    shown = [glance(replace(first, info=replace(first.info, name=name)), fleet.now()) for name in names]
+    text = plain(hosts.hosts(fleet.hosts()[:1], shown, fleet.now(), 56))
+    listed = [row for row in text.split("\n") if "● a-server" in row]
+    assert len(listed) == 2 and len({row.split("●")[1] for row in listed}) == 2 and listed[1].endswith("name-2")
 
 
 def test_what_nobody_tells_is_not_made_up(fleet: sources.FixedSource) -> None:

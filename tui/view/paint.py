@@ -62,16 +62,14 @@ def troubles(screen: Screen[object], scene: Scene) -> None:
 
 
 def _head(screen: Screen[object], scene: Scene) -> None:
-    header = screen.query_one(Header)
-    header.title, header.read_only = scene.source.title, scene.source.read_only
-    header.glances, header.now = scene.glances, scene.source.now()
-    header.redraw()
+    screen.query_one(Header).tell(scene.source, scene.glances)
 
 
 def _board(screen: Screen[object], scene: Scene) -> None:
     sheet = screen.query_one(Board)
     order = sheet.order = scene.order
     sheet.glances, sheet.selected = scene.listed, scene.selected
+    sheet.reading = scene.source.title  # every profile has servers
     sheet.redraw()
     above, below = sheet.hidden()
     more = " ".join(f"{arrow} {count}" for arrow, count in (("▲", above), ("▼", below)) if count)
@@ -102,8 +100,9 @@ def _detail(screen: Screen[object], scene: Scene) -> None:
     host = chosen.state.info.host if chosen else None
     caches.host = next((h for h in scene.source.hosts() if h.name == host), None)
     why = "why it failed" if chosen and chosen.failure else "start-up"
-    _panel(timeline).tell(_titled(chosen.name if chosen else None, why))
-    _panel(caches).tell(_titled(chosen.name if chosen else None, "caches"))
+    for sheet, what in ((timeline, why), (caches, "caches")):
+        panel = _panel(sheet)
+        panel.tell(panel.named(chosen.name, what) if chosen else what)
     timeline.redraw()
     caches.redraw()
 
@@ -141,10 +140,6 @@ def _wall(screen: Screen[object], scene: Scene) -> None:
     first = f"{seen.start + 1} to " if seen.stop - seen.start > 1 else ""
     some = f"{first}{seen.stop} of {all} · PgUp PgDn the others" if seen.stop - seen.start < all else ""
     _panel(sheet).tell(escape(_listed(scene.listed, scene, "WALL")), escape(some))
-
-
-def _titled(server: str | None, what: str) -> str:
-    return f"{escape(server)} · {what}" if server else what
 
 
 def _panel(sheet: Sheet) -> Panel:

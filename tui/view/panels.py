@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
+from rich.cells import cell_len
+from rich.markup import escape
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.geometry import Region
 from textual.widget import Widget
 
-from tui.fleet.api import HostState
+from tui.fleet.api import HostState, Source
 from tui.view.draw import board, caches, head, timeline
 from tui.view.draw.order import Order
-from tui.view.draw.row import Row, Span
+from tui.view.draw.row import Row, Span, clip_middle
 from tui.view.glance import Glance
 from tui.view.sheet import Sheet
+
+_TITLE_EDGE = 6  # columns of an edge that its title leaves: a corner, a dash and a space at each end
+_NAME_MIN = 10  # columns of a name that tell servers apart
 
 
 class Header(Sheet):
@@ -26,6 +31,12 @@ class Header(Sheet):
     read_only = False
     now = 0.0
     glances: Sequence[Glance] = ()
+
+    def tell(self, source: Source, glances: Sequence[Glance]) -> None:
+        """Draw what is known of ``source`` now."""
+        self.title, self.read_only = source.title, source.read_only
+        self.glances, self.now = glances, source.now()
+        self.redraw()
 
     def rows(self, columns: int, rows: int) -> list[Row]:
         return [head.header(self.title, self.glances, self.now, columns, read_only=self.read_only)]
@@ -70,6 +81,7 @@ class Board(Choosing, can_focus=True):
     order = Order()
     selected: str | None = None
     first = 0
+    reading = ""  # what is still to be read before there are servers
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -78,8 +90,8 @@ class Board(Choosing, can_focus=True):
     def rows(self, columns: int, rows: int) -> list[Row]:
         entries = board.entries(self.glances, by_host=self.order.by_host)
         if not entries:
-            only = self.order.only
-            return [[Span(f"  no server matches “{only}”; Esc lists all" if only else "  no servers yet", "muted")]]
+            only, none = self.order.only, f"reading {self.reading} …" if self.reading else "no servers yet"
+            return [[Span(f"  no server matches “{only}”; Esc lists all" if only else f"  {none}", "muted")]]
         at = next((n for n, e in enumerate(entries) if not isinstance(e, str) and e.name == self.selected), 0)
         above = at - 1 if at and isinstance(entries[at - 1], str) and rows > 1 else at  # with its host
         self.first = max(0, min(max(self.first, at - rows + 1), above, len(entries) - rows))
@@ -126,6 +138,11 @@ class Panel(Container):
     def compose(self) -> ComposeResult:
         yield self.sheet
         yield from self._more
+
+    def named(self, name: str, what: str) -> str:
+        """A title: whose it is and what; a name too long for the edge is cut in its middle. Markup."""
+        room = self.outer_size.width - _TITLE_EDGE - cell_len(f" · {what}")
+        return escape(f"{clip_middle(name, max(_NAME_MIN, room)) if self.outer_size.width else name} · {what}")
 
     def tell(self, title: str, subtitle: str = "") -> None:
         """Title and subtitle, as markup. Only the edge that is different is drawn again."""

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.cells import cell_len
+
 from tui.fleet.api import Disk, Gpu, Holder, HostState, Machine
 from tui.view.draw import meter, units
 from tui.view.draw.board import INKS
-from tui.view.draw.row import Row, Span, cell, clip_path, clip_words, fit, flow, join, width, wrap
+from tui.view.draw.row import Row, Span, cell, clip_middle, clip_path, clip_words, fit, flow, join, width, wrap
 from tui.view.glance import GLYPHS, Glance
 
 _NAME = 9  # columns of what a row is about
 _BAR, _BAR_MIN = 24, 6
-_FREE, _OF = 7, 18  # columns of "1234.5", and of " of 1234 GB free ⚠"
-_NUMBERS = _FREE + _OF
+_MORE = 16  # columns of a remark behind the numbers, for which a bar gives way
+_USED, _OF, _FREE = 7, 15, 12  # columns of "123.4", of " of 123 GB used", and of "123.4 free ⚠"
+_NUMBERS = _USED + _OF + 3 + _FREE
+_HOLDER = 40  # columns of a server's name beside a GPU
 _LOW = 0.05  # of a disk or memory that is left: then it is warned of
 _GB = 1e9
 _PHASES = {
@@ -41,7 +45,7 @@ def _host(state: HostState, glances: Sequence[Glance], now: float, columns: int)
     since = f" for {units.span(now - state.since)}" if state.since is not None else ""
     head: Row = [
         Span(f"{glyph} ", f"{ink} bold"),
-        Span(state.name, "accent bold"),
+        Span(clip_middle(state.name, columns - cell_len(f"{state.phase}{since}") - 4), "accent bold"),
         Span(f"  {state.phase}{since}", ink),
     ]
     cpus = f"  {state.cpus} CPUs" if state.cpus else ""
@@ -91,17 +95,24 @@ def _disk(disk: Disk, columns: int) -> Row:
     return _filled(disk.what, disk.free, disk.total, disk.path, columns)
 
 
+def _blocks(columns: int) -> int:
+    """Columns of each bar."""
+    room = columns - _NAME - _NUMBERS
+    return min(_BAR, room - _MORE if room - _MORE >= 2 * _BAR_MIN else room)
+
+
 def _filled(what: str, free: float, total: float, more: str, columns: int) -> Row:
     """A bar of what is taken, what is free of what, and a remark as far as there is room."""
     low = total > 0 and free < _LOW * total
-    blocks = min(_BAR, columns - _NAME - _NUMBERS)
+    blocks = _blocks(columns)
     taken = 1 - free / total if total else 0.0
     bar = meter.bar(taken, blocks, "warn" if low else "accent") if blocks >= _BAR_MIN else []
-    free_text, of = _sizes(free, total)
+    used, of, left = _sizes(free, total)
     numbers: Row = [
-        Span(free_text.rjust(_FREE) if bar else free_text, "warn bold" if low else "text bold"),
-        cell(f" of {of} free", _OF - 2, "muted"),
-        Span("⚠ " if low else "  ", "warn bold"),
+        Span(used.rjust(_USED) if bar else used, "text bold"),
+        cell(f" of {of} used", _OF, "muted") if bar else Span(f" of {of} used", "muted"),
+        Span(" · ", "line"),
+        cell(f"{left} free{' ⚠' if low else ''}", _FREE, "warn bold" if low else "text"),
     ]
     row = [cell(f"  {what}", _NAME, "muted"), *bar, *numbers]
     room = columns - width(row) - 2
@@ -109,20 +120,22 @@ def _filled(what: str, free: float, total: float, more: str, columns: int) -> Ro
     return fit([*row, Span(f"  {told}", "muted")] if more and room >= 8 else row, columns)
 
 
-def _sizes(free: float, total: float) -> tuple[str, str]:
-    """Both in the unit of the larger."""
+def _sizes(free: float, total: float) -> tuple[str, str, str]:
+    """What is taken, of what, and what is free; all in the unit of the largest."""
     unit, size = ("TB", 1e12) if total >= 9.995e11 else ("GB", _GB)
     digits = 2 if unit == "TB" else 1
-    return f"{free / size:.{digits}f}", f"{total / size:.{1 if unit == 'TB' else 0}f} {unit}"
+    taken = max(0.0, total - free)
+    whole = f"{total / size:.{1 if 9.95e11 <= total < 9.995e13 else 0}f} {unit}"
+    return f"{taken / size:.{digits}f}", whole, f"{free / size:.{digits}f}"
 
 
 def _gpu(gpu: Gpu, runs: Mapping[str, str], glances: Sequence[Glance], columns: int) -> list[Row]:
     """One row of figures; who holds the memory beside it where there is room, else below it."""
     used, total = gpu.used, gpu.total
-    blocks = min(_BAR, columns - _NAME - _NUMBERS)
+    blocks = _blocks(columns)
     known = used is not None and total
     bar = meter.bar((used or 0) / (total or 1), blocks, "kv") if known and blocks >= _BAR_MIN else []
-    numbers = f"{(used or 0) / _GB:.1f}".rjust(_FREE if bar else 0) if known else "memory untold"
+    numbers = f"{(used or 0) / _GB:.1f}".rjust(_USED if bar else 0) if known else "memory untold"
     row: Row = [cell(f"  GPU {gpu.index}", _NAME, "muted"), *bar, Span(numbers, "text bold")]
     row.append(cell(f" of {(total or 0) / _GB:.0f} GB used" if known else "", _OF, "muted"))
     figures = join([
@@ -151,6 +164,7 @@ def _power(gpu: Gpu) -> str:
 def _holders(holders: Sequence[Holder], runs: Mapping[str, str], glances: Sequence[Glance], index: int) -> Row:
     """Our servers by name, foreign processes by owner, name and pid."""
     ours = list(dict.fromkeys(runs.get(h.run, "another profile's run") for h in holders if h.run))
+    ours = [clip_middle(name, _HOLDER) for name in ours]
     parts: list[Row] = [[Span(", ".join(ours), "ok")]] if ours else []
     for holder in (h for h in holders if not h.run):
         who = f"{holder.owner or 'unseen'}: {holder.name or 'a process'} (pid {holder.pid})"
@@ -164,7 +178,10 @@ def _holders(holders: Sequence[Holder], runs: Mapping[str, str], glances: Sequen
 
 def _servers(glances: Sequence[Glance], columns: int) -> list[Row]:
     """The servers of a host."""
-    parts: list[Row] = [[Span(f"{GLYPHS[g.phase]} {g.name}", INKS[g.phase], f"select:{g.name}")] for g in glances]
+    room = columns - _NAME - 3
+    parts: list[Row] = [
+        [Span(f"{GLYPHS[g.phase]} {clip_middle(g.name, room)}", INKS[g.phase], f"select:{g.name}")] for g in glances
+    ]
     if not parts:
         return []
     first, *more = flow(parts, columns - _NAME - 1)

@@ -117,7 +117,8 @@ class LogPane(Sheet, can_focus=True):
         """What the border tells changes together with the rows."""
         super().redraw()
         if isinstance(self.parent, Panel):
-            title = escape(f"{self.server} · {self.which}" if self.server and not self.merged else self.which)
+            named = self.server and not self.merged
+            title = self.parent.named(self.server, self.which) if named and self.server else escape(self.which)
             lines = "" if self.lines is None or self.server is None else f"{units.count(self.lines)} lines"
             self.parent.tell(title, escape(" · ".join(filter(None, (self.status(), lines)))))
 
