@@ -6,13 +6,14 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from tui.fleet.api import Action, HostState, Outcome
-from tui.fleet.saved import names, nothing_behind
+from tui.fleet.saved import names, nothing_behind, unusable
 from tui.sglang.events import LogRead
 from tui.sglang.lines import local_seconds
 from tui.sglang.model import ServerInfo
@@ -65,20 +66,30 @@ class _Log:
 
 class PlayedLogs:
     """``speed`` 1 is as fast as it was; all logs begin at once. What was played is kept in a folder of this user's own
-    until ``close``."""
+    until ``close``. ``wrong``: files that are no logs, and why; each has its place among the others."""
 
     read_only = True
 
-    def __init__(self, paths: Sequence[Path], speed: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        speed: float,
+        clock: Callable[[], float] = time.monotonic,
+        wrong: Mapping[Path, str] = MappingProxyType({}),
+    ) -> None:
         self.title = f"{paths[0].name if len(paths) == 1 else f'{len(paths)} saved logs'} ×{speed:g}"
         self.version = 0
         self._folder = tempfile.TemporaryDirectory(prefix="hcs-tui-replay-")
         self._speed, self._clock = speed, clock
         folder = Path(self._folder.name)
+        named = dict(zip(names(paths), paths, strict=True))
         self._logs = {
             name: _Log(name, path, folder / f"{number}.log")
-            for number, (name, path) in enumerate(zip(names(paths), paths, strict=True))
+            for number, (name, path) in enumerate(named.items())
+            if path not in wrong
         }
+        self._states = {name: unusable(path, name, wrong[path]) for name, path in named.items() if path in wrong}
+        self._names = tuple(named)
         self._left = threading.Event()
         self._thread = threading.Thread(target=self._play, name="replay", daemon=True)
 
@@ -104,7 +115,7 @@ class PlayedLogs:
             self._left.wait(_TICK)
 
     def states(self) -> tuple[ServerState, ...]:
-        return tuple(log.state for log in self._logs.values())
+        return tuple(self._logs[name].state if name in self._logs else self._states[name] for name in self._names)
 
     def hosts(self) -> tuple[HostState, ...]:
         return ()

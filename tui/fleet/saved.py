@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 from tui.fleet.api import Action, HostState, Outcome
 from tui.fleet.thread import SWITCH
@@ -33,23 +34,41 @@ def read_log(path: Path, name: str | None = None) -> ServerState:
     return reduce(ServerState(info), LogRead(path.stat().st_mtime, facts))
 
 
+def unusable(path: Path, name: str, why: str) -> ServerState:
+    """A file that shows no server: ``why`` is all that is known of it."""
+    return reduce(ServerState(ServerInfo(name, log=str(path))), Noted(time.time(), why))
+
+
 class SavedLogs:
     """A ``Source`` over log files, read whole. One server per file, named after it.
 
     ``behind``: large files are read on a thread of their own once ``start`` is called, and what they tell so far is
     there meanwhile; their lines can be looked at from the beginning.
+    ``wrong``: files that are no logs, and why; each has its place among the others, and is not read.
     """
 
     read_only = True
 
-    def __init__(self, paths: Sequence[Path], *, clock: float | None = None, behind: bool = False) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        *,
+        clock: float | None = None,
+        behind: bool = False,
+        wrong: Mapping[Path, str] = MappingProxyType({}),
+    ) -> None:
         self.title = paths[0].name if len(paths) == 1 else f"{len(paths)} saved logs"
         self.version = 0
-        self._paths = dict(zip(names(paths), paths, strict=True))
+        named = dict(zip(names(paths), paths, strict=True))
+        self._paths = {name: path for name, path in named.items() if path not in wrong}
         self._later = [name for name, path in self._paths.items() if behind and path.stat().st_size > _LARGE]
         self._states = {
-            name: ServerState(ServerInfo(name, log=str(path))) if name in self._later else read_log(path, name)
-            for name, path in self._paths.items()
+            name: unusable(path, name, wrong[path])
+            if path in wrong
+            else ServerState(ServerInfo(name, log=str(path)))
+            if name in self._later
+            else read_log(path, name)
+            for name, path in named.items()
         }
         self._now = clock if clock is not None else time.time()
 
