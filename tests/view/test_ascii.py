@@ -9,7 +9,9 @@ from rich.cells import cell_len
 
 from tests.view.sources import FixedSource
 from tui.view.app import HcsApp
-from tui.view.ascii import ascii_text
+from tui.view.ascii import ascii_text, wide_arrows
+from tui.view.draw import meter
+from tui.view.draw.row import plain
 from tui.view.glance import GLYPHS
 from tui.view.settings import Settings
 from tui.view.snapshot import screen_strips, screen_text
@@ -61,4 +63,35 @@ def test_states_differ_and_widths_stay() -> None:
     assert len({ascii_text(glyph) for glyph in GLYPHS.values()}) == len(GLYPHS)
     for text in ("┏━┓ ▁▂▃█ ⣿⠁⠀", "日本 ✨ é ﬁ", "a\u202f1 → …", "\u200b"):
         assert ascii_text(text).isascii() and cell_len(ascii_text(text)) == cell_len(text), text
+    assert ascii_text("▊▔▔▎") == "|--|" and ascii_text("🔎 61 °C") == ">  61  C"
     assert ascii_text("▁▂▃▄▅▆▇█") == "_.-:=+*#" and ascii_text("é") == "e"
+
+
+def test_bars_tell_what_is_filled_without_a_colour() -> None:
+    drawn = [ascii_text(plain([meter.bar(tenth / 10, 5)])) for tenth in range(11)]
+    assert drawn[0] == "-----" and drawn[1] == "+----" and drawn[6] == "===--" and drawn[10] == "====="
+    assert len(set(drawn)) == 11, "each of them differs from all others"
+    assert len(set(map(ascii_text, "━╍·"))) == 3 and ascii_text("━━┿━") == "==|="
+
+
+async def test_bars_on_the_screen_differ(source: FixedSource) -> None:
+    app = HcsApp(source, frozen=True, settings=Settings(ascii=True))
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.select("gpu2")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "KV ====-  81%" in text and "Mamba ===--  62%" in text and re.search("planned +:+-+ ", text)
+        assert "48.2 GB free -> --hicache-size 98" in text
+
+
+@pytest.mark.parametrize(
+    ("texts", "columns", "drawn"),
+    [
+        (["free", " → ", "--size 9"], 20, "free -> --size 9"),
+        (["free", " → ", "--size 9"], 15, "free ->--size 9"),
+        (["free → --size 9", "   "], 16, "free -> --size 9   "),
+        (["3→40"], 4, "3>40"),
+    ],
+)
+def test_arrows_are_no_greater_than(texts: list[str], columns: int, drawn: str) -> None:
+    assert "".join(map(ascii_text, wide_arrows(texts, columns))) == drawn

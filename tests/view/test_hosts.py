@@ -39,7 +39,7 @@ def test_all_is_told_and_no_row_is_wider_than_asked(fleet: sources.FixedSource, 
         ("919.0 of 960 GB used", "41.0 free ⚠"),
         ("5.50 of 7.6 TB used", "2.10 free"),
     ):
-        assert f"{used} · {free}" in text
+        assert f"{used}, {free}" in text
     for word in ("busy  97%  612 of 700 W", "⚠ alice: python3 (pid 31337) 12.0 GB", "✖ gpu3", "next try in 8.0s"):
         assert word in text
     for word in ("⚠ nvidia-smi gave no answer", "as seen 1m20s ago", "none that nvidia-smi tells of"):
@@ -63,7 +63,7 @@ def test_bars_fill_what_their_words_call_used(fleet: sources.FixedSource) -> Non
     for free, filled in ((64, 0), (48, 6), (32, 12), (16, 18), (0, 24)):
         bare = HostState("box", "box", "connected", machine=Machine(64 * sources.GB, free * sources.GB))
         row = next(r for r in plain(hosts.hosts((bare,), [], fleet.now(), 120)).split("\n") if "memory" in r)
-        assert row.count("━") == filled and f"{64 - free}.0 of 64 GB used  · {free}.0 free" in row
+        assert row.count("━") == filled and f"{64 - free}.0 of 64 GB used,  {free}.0 free" in row
 
 
 def test_long_names_differ_at_their_ends(fleet: sources.FixedSource) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
 
 from rich.cells import cell_len
@@ -17,24 +18,38 @@ _SHAPES = {
 }
 """Each state's shape becomes another character, so that states still differ."""
 _BARS = dict(zip("▁▂▃▄▅▆▇█", "_.-:=+*#", strict=True))
-_DRAWN = {0x2500: "-", 0x2501: "-", 0x2502: "|", 0x2503: "|", 0x2504: ".", 0x2505: ".", 0x2508: ".", 0x254C: "-"}
+_EDGES = {**dict.fromkeys("▉▊▋▍▎", "|"), **dict(zip("▔▀", "--", strict=True)), "🔎": "> ", "°": " "}
+"""What Textual draws inputs and its list of commands with; and the sign of degrees."""
+_DRAWN = {**dict(zip("─━│┃┄┅┈╌", "-=||...-", strict=True)), **dict(zip("╸╍┿", "+:|", strict=True))}
+"""Lines and bars: what is filled (``=``, half a column ``+``), planned (``:``) and empty (``-``) differ; ``|`` is where
+the last run ended."""
+_KNOWN = {**_SHAPES, **_BARS, **_EDGES, **_DRAWN}
 
 
 @lru_cache(maxsize=4096)
 def ascii_text(text: str) -> str:
     """``text`` with a character of ASCII, or two for a wide one, in the place of every other."""
-    return text if text.isascii() else "".join(map(_ascii, text))
+    return text if text.isascii() else "".join(map(_ascii, text.replace("→ ", "->")))
+
+
+def wide_arrows(texts: Sequence[str], columns: int) -> list[str]:
+    """``texts`` of one row, with ``->`` for ``→`` where that leaves the row within ``columns``."""
+    row = "".join(texts)
+    arrows = row.count("→")
+    if arrows and cell_len(row.rstrip()) + arrows <= columns:
+        return [text.replace("→", "->") for text in texts]
+    return [*texts]
 
 
 @lru_cache(maxsize=4096)
 def _ascii(character: str) -> str:
     if character.isascii():
         return character
-    if known := _SHAPES.get(character) or _BARS.get(character):
+    if known := _KNOWN.get(character):
         return known
     code = ord(character)
     if 0x2500 <= code <= 0x257F:
-        return _DRAWN.get(code) or ("|" if "VERTICAL" in _name(character) and "AND" not in _name(character) else "+")
+        return "|" if "VERTICAL" in _name(character) and "AND" not in _name(character) else "+"
     if 0x2580 <= code <= 0x259F:
         return "#"
     if 0x2800 <= code <= 0x28FF:

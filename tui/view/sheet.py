@@ -14,7 +14,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.sglang.safe import safe
-from tui.view.ascii import ascii_text
+from tui.view.ascii import ascii_text, wide_arrows
 from tui.view.draw.row import Row, Span
 from tui.view.theme import Inks
 
@@ -121,8 +121,11 @@ def _changed(before: list[Row], after: list[Row], rows: int) -> list[tuple[int, 
 
 def strip(row: Iterable[Span], columns: int, inks: Inks) -> Strip:
     """A row as a strip of exactly ``columns``."""
-    drawn = ascii_text if inks.ascii else str
-    segments = [Segment(drawn(safe(span.text)), inks[span.ink]) for span in row if span.text]
+    spans = [span for span in row if span.text]
+    texts = [safe(span.text) for span in spans]
+    if inks.ascii:
+        texts = [ascii_text(text) for text in wide_arrows(texts, columns)]
+    segments = [Segment(text, inks[span.ink]) for text, span in zip(texts, spans, strict=True)]
     return Strip(segments).adjust_cell_length(columns, inks.ground)
 
 

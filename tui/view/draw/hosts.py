@@ -16,7 +16,7 @@ _NAME = 9  # columns of what a row is about
 _BAR, _BAR_MIN = 24, 6
 _MORE = 16  # columns of a remark behind the numbers, for which a bar gives way
 _USED, _OF, _FREE = 7, 15, 12  # columns of "123.4", of " of 123 GB used", and of "123.4 free ⚠"
-_NUMBERS = _USED + _OF + 3 + _FREE
+_NUMBERS = _USED + _OF + 2 + _FREE
 _HOLDER = 40  # columns of a server's name beside a GPU
 _LOW = 0.05  # of a disk or memory that is left: then it is warned of
 _GB = 1e9
@@ -110,8 +110,7 @@ def _filled(what: str, free: float, total: float, more: str, columns: int) -> Ro
     used, of, left = _sizes(free, total)
     numbers: Row = [
         Span(used.rjust(_USED) if bar else used, "text bold"),
-        cell(f" of {of} used", _OF, "muted") if bar else Span(f" of {of} used", "muted"),
-        Span(" · ", "line"),
+        cell(f" of {of} used,", _OF + 2, "muted") if bar else Span(f" of {of} used, ", "muted"),
         cell(f"{left} free{' ⚠' if low else ''}", _FREE, "warn bold" if low else "text"),
     ]
     row = [cell(f"  {what}", _NAME, "muted"), *bar, *numbers]
