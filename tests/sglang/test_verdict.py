@@ -128,6 +128,8 @@ def test_stages_begin_with_the_launch() -> None:
         (Stage.LAUNCHING, T, 3.0),
         (Stage.LOADING_WEIGHTS, T + 3, None),
     ]
+    ended = verdict.stages(after(LAUNCHED, ALIVE, LOADING, Exited(T, Exit(1, None, at=T + 63))))
+    assert ended[-1].seconds == 60.0, "its last line with a time is its first"
     assert verdict.stage(after(LAUNCHED, ALIVE)) is Stage.LAUNCHING
     assert verdict.stage(after(LAUNCHED, ALIVE, READY)) is Stage.WARMUP
     assert verdict.stage(after()) is None

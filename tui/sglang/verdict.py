@@ -142,11 +142,15 @@ def stages(state: ServerState) -> tuple[StageSpan, ...]:
 
 
 def _closed(span: StageSpan, state: ServerState) -> StageSpan:
-    """The stage in which an ended run stood last, with the time until its last line."""
-    over = state.alive is False or state.log.fatal
-    if not over or span.seconds is not None or span.start_local is None or state.log.last_local is None:
+    """The stage in which an ended run stood last, with the time until its last line; where the lines after the stage's
+    first have no time, until its process ended."""
+    begun, over = span.start_local, state.alive is False or state.log.fatal
+    if not over or span.seconds is not None or begun is None or state.log.last_local is None:
         return span
-    return replace(span, seconds=max(0.0, round(state.log.last_local - span.start_local, 3)))
+    seconds = round(state.log.last_local - begun, 3)
+    if seconds <= 0 and state.run and state.run.utc_offset is not None and state.exit and state.exit.at is not None:
+        seconds = round(state.exit.at + state.run.utc_offset - begun, 3)
+    return replace(span, seconds=seconds) if seconds > 0 else span
 
 
 def failure(state: ServerState) -> Failure | None:

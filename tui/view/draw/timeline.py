@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from tui.report.restarts import restart_remarks
 from tui.sglang import verdict
-from tui.sglang.model import Exit, Phase, Stage
+from tui.sglang.model import Exit, Phase, Stage, StageSpan
 from tui.view.draw import units
 from tui.view.draw.row import Row, Span, cell, clip_words, fit, flow, width, wrap
 from tui.view.glance import STAGE_NAMES, Glance, log_age, stage_age
@@ -37,14 +39,13 @@ def _nothing(glance: Glance) -> str:
 def _bars(glance: Glance, columns: int) -> list[Row]:
     """A row per stage; of a start-up also those that the last one had beyond the present."""
     last = dict(glance.state.previous_stages)
-    spans = [s for s in glance.stages if s.stage is not Stage.READY]
-    took = [s.seconds if s.seconds is not None else _lasting(glance, s is spans[-1]) for s in spans]
-    longest = max([*(t for t in took if t), *last.values(), 0.1])
+    took = _took(glance)
+    longest = max([*(seconds for _, seconds in took if seconds), *last.values(), 0.1])
     with_last = bool(last) and columns >= 40
     room = columns - _NAME - 2 - _TIME - 3 - (_TIME + 7 if with_last else 0)
     out: list[Row] = []
-    for span, seconds in zip(spans, took, strict=True):
-        going = span.seconds is None and span is spans[-1] and glance.phase is Phase.STARTING
+    for span, seconds in took:
+        going = span.seconds is None and span is took[-1][0] and glance.phase is Phase.STARTING
         stuck = going and glance.stalled
         ink = "warn" if stuck else "start" if going else "done"
         before = last.get(span.stage.value)
@@ -96,7 +97,8 @@ def _lasting(glance: Glance, newest: bool) -> float | None:
     if glance.phase is Phase.STARTING:
         return stage_age(glance)
     begun, ended = glance.stages[-1].start_local, _ended_local(glance)
-    return None if begun is None or ended is None else max(0.0, ended - begun)
+    # Lines without a time came after the last one that has one: where that is the stage's first, nothing is known.
+    return None if begun is None or ended is None or ended <= begun else ended - begun
 
 
 def _ended_local(glance: Glance) -> float | None:
@@ -109,16 +111,31 @@ def _ended_local(glance: Glance) -> float | None:
     return glance.state.log.last_local
 
 
-def _whole(glance: Glance) -> float:
-    """Seconds of the start-up: of one that ended before it was ready from the run's start to its end."""
+def _took(glance: Glance) -> list[tuple[StageSpan, float | None]]:
+    """The stages before ready with their seconds, where these are known."""
+    spans = [s for s in glance.stages if s.stage is not Stage.READY]
+    return [(s, s.seconds if s.seconds is not None else _lasting(glance, s is spans[-1])) for s in spans]
+
+
+def _whole(glance: Glance) -> tuple[float | None, bool]:
+    """Seconds of the start-up, and whether these are the least: of one that ended before it was ready from the run's
+    start to its end. ``None`` where no time tells."""
     state = glance.state
-    begun = next((s.start_local for s in glance.stages if s.start_local is not None), None)
-    ended = _ended_local(glance)
+    begun, ended = _began(glance), _ended_local(glance)
     if begun is not None and ended is not None and not state.log.ready and state.ready_at is None:
-        return max(0.0, ended - begun)
-    told = [s.seconds for s in glance.stages if s.seconds is not None and s.stage is not Stage.READY]
-    open_last = bool(glance.stages) and glance.stages[-1].seconds is None and glance.stages[-1].stage is not Stage.READY
-    return sum(told) + ((_lasting(glance, True) or 0.0) if open_last else 0.0)
+        return (ended - begun, False) if ended > begun else (None, True)
+    took = _took(glance)
+    whole = sum(seconds for _, seconds in took if seconds is not None)
+    unknown = any(seconds is None for _, seconds in took)
+    last = took[-1][0].start_local if took and took[-1][1] is None else None
+    if last is not None and state.log.last_local is not None:
+        whole += max(0.0, state.log.last_local - last)  # a saved log goes on at least to its last time
+    return (whole or None) if unknown else whole, unknown
+
+
+def _began(glance: Glance) -> float | None:
+    """When the first stage that has a time did, by the host's clock."""
+    return next((s.start_local for s in glance.stages if s.start_local is not None), None)
 
 
 def _stretch(seconds: float, before: float | None, longest: float, room: int, ink: str) -> Row:
@@ -137,7 +154,12 @@ def _stretch(seconds: float, before: float | None, longest: float, room: int, in
 
 def _total(glance: Glance, columns: int) -> Row:
     state = glance.state
-    parts: list[Row] = [[cell("total", _NAME, "muted"), Span(f"  {units.span(_whole(glance))}")]]
+    whole, more = _whole(glance)
+    took = "?" if whole is None else f"at least {units.span(whole)}" if more else units.span(whole)
+    parts: list[Row] = [[cell("total", _NAME, "muted"), Span(f"  {took}")]]
+    begun = _began(glance)
+    if whole is None and state.run is None and begun is not None:
+        parts.append([Span(f"began {time.strftime('%H:%M:%S', time.gmtime(begun))}", "muted")])
     left = _left(glance)
     if left is not None:
         parts.append([Span(f"~{units.span(left)} to go", "muted")])
