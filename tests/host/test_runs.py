@@ -132,7 +132,8 @@ def test_a_run_of_format_1_is_read(tmp_path: Path) -> None:
     (folder / "exit.json").write_text(json.dumps(ended))
     (folder / "server.log").write_bytes(b"hello\n")
     [record] = runs.records("p", "s")
-    assert record["exit"] == ended and (record["alive"], record["fate"], record["log_size"]) == (False, "ended", 6)
+    assert record["exit"] == {name: ended[name] for name in ("signal", "oom_killed", "at", "left")}
+    assert (record["alive"], record["fate"], record["log_size"]) == (False, "ended", 6)
     assert (record["argv"], record["started"], record["who"]) == (["python3", "x"], 5.5, "")
 
 

@@ -21,6 +21,7 @@ from tui.profile.model import Profile, Server
 from tui.sglang.mask import mask
 from tui.view.log.clean import shown
 
+ANEW = "its log was cut short, or another file took its place: what follows is read from its beginning"
 _BYTES_A_LINE = 1024  # a guess: when fewer lines than wanted come, we begin further back
 
 
@@ -38,7 +39,7 @@ async def logs(profile: Profile, server: Server, follow: bool, lines: int | None
             narrate(f"hcs-tui: {server.name} {why}")
             return Exit.USAGE
         await _print(stream, record, lines, follow)
-        return Exit.OK
+        return Exit.OK if record.log_size is not None or follow else Exit.FAILED
     except HostError as error:
         narrate(f"hcs-tui: {error}")
         return Exit.UNREACHABLE
@@ -54,6 +55,8 @@ def _choose(records: list[RunRecord], run: str | None) -> RunRecord | None:
 
 
 async def _print(stream: LogStream, record: RunRecord, lines: int | None, follow: bool) -> None:
+    if record.trouble:
+        narrate(f"{record.server}/{record.run}: {record.trouble}")
     size = record.log_size or 0
     reach = size if lines is None else max(lines, 1) * _BYTES_A_LINE
     while True:
@@ -106,7 +109,7 @@ class LogStream:
 
     async def bytes(self, record: RunRecord, start: int) -> AsyncGenerator[bytes, None]:
         """The log from byte ``start`` on, until the run has ended and all of it came."""
-        for asked in (self.link.follow(record.run, start), self.link.watch(record.run)):
+        for asked in (self.link.follow(record.run, start, record.log_inode), self.link.watch(record.run)):
             try:
                 await asked
             except HostError as error:
@@ -120,6 +123,7 @@ class LogStream:
                 if isinstance(event, LogBytes):
                     event.handled()
                     if event.anew:
+                        narrate(f"{record.server}/{record.run}: {ANEW}")
                         at = event.offset
                     # what an earlier, broken-off read left in the queue lies elsewhere, or was seen
                     if event.offset <= at < event.offset + len(event.data):

@@ -99,6 +99,8 @@ def past_state(record: RunRecord, host: str, utc_offset: int) -> ServerState:
 
 def _ending(record: RunRecord) -> Iterable[Event]:
     now = time.time()
+    if record.trouble:
+        yield Noted(now, record.trouble)
     if record.stop_asked:
         yield StopAsked(record.stop_asked)
     if record.alive:

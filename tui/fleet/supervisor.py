@@ -187,6 +187,8 @@ class Supervisor:
         await self.begin(record, hello, adopted=True)
         if record.exit is None and (lost := translate.lost_words(record.fate)):
             self.apply(Noted(self.now, lost))
+        if record.trouble:
+            self.apply(Noted(self.now, record.trouble))
         if record.alive and (others := translate.other_arguments(self.server, record)):
             self.apply(Noted(self.now, f"runs with other arguments than the profile's: {others}"))
 

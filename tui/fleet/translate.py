@@ -20,6 +20,7 @@ _LOST = {  # by ``RunRecord.fate``
     "unrecorded": "its keeper was killed: nobody recorded how it ended",
     "reused": "its keeper was killed, and its pid is another process's by now: nobody recorded how it ended",
     "zombie": "it has ended and stays as a zombie, which its parent does not reap: nobody recorded how it ended",
+    "unreadable": "what is recorded of it cannot be read: nobody knows how it ended",
     "unstarted": "no process was ever recorded for it: its launch broke off",
     "newer": "written by a newer release of hcs-tui, which this one cannot read",
 }

@@ -121,7 +121,8 @@ class RunRecord:
     kill_asked: float | None = None  # when somebody last asked to end it, or what was left of it
     at: float | None = None  # when the record was made, by the host's clock like ``started``
     sglang: str | None = None  # its version, where the launch found it beside the interpreter
-    fate: str = ""  # running, unkept, ended, unstarted, rebooted, zombie, reused, unrecorded, newer: see agent/outcome
+    fate: str = ""  # running, unkept, ended, unstarted, rebooted, zombie, reused, unrecorded, newer…: see agent/outcome
+    trouble: str = ""  # what is the matter with its files on the host, in words
 
 
 @dataclass(frozen=True, slots=True)

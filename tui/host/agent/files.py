@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,34 +15,38 @@ FORMAT = 1
 
 
 def read_text(path: str, limit: int = 1 << 20) -> str | None:
-    """The file's text, or ``None`` where it cannot be read. For /proc as well: one read, no seek."""
+    """The file's text, or ``None`` where it cannot be read, or is none. For /proc as well: no seek."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(path)
+        return None if fd is None else read_whole(fd, limit).decode("utf-8", "replace")
     except OSError:
         return None
+
+
+def open_regular(path: str) -> int | None:
+    """A descriptor to read from, or ``None`` where ``path`` is no regular file: a pipe would block whoever opens it.
+
+    Raises ``OSError``."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    if stat.S_ISREG(os.fstat(fd).st_mode):
+        return fd
+    os.close(fd)
+    return None
+
+
+def read_whole(fd: int, limit: int) -> bytes:
+    """At most ``limit`` bytes; closes ``fd``. Raises ``OSError``."""
+    parts = []
     try:
-        parts = []
         while limit > 0:
             data = os.read(fd, min(limit, 65536))
             if not data:
                 break
             parts.append(data)
             limit -= len(data)
-        return b"".join(parts).decode("utf-8", "replace")
-    except OSError:
-        return None
+        return b"".join(parts)
     finally:
         os.close(fd)
-
-
-def read_json(path: str) -> dict[str, Any] | None:
-    """The object in the file, or ``None``: absent, unreadable, half a file of a full disk."""
-    text = read_text(path, 16 << 20)
-    try:
-        value = json.loads(text) if text else None
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def write_json(path: str, value: dict[str, Any]) -> None:
@@ -83,6 +89,12 @@ def private_dirs(path: str) -> None:
             os.mkdir(path, 0o700)
         except FileExistsError:
             pass  # somebody else was quicker
+
+
+def plain_name(component: str) -> str:
+    """The name that ``safe_name`` wrote as ``component``."""
+    raw = re.sub(rb"%([0-9A-F]{2})", lambda found: bytes([int(found[1], 16)]), os.fsencode(component))
+    return raw.decode("utf-8", "replace")
 
 
 def safe_name(name: str) -> str:

@@ -11,6 +11,7 @@ import os
 from collections import deque
 
 from . import frames
+from .files import open_regular
 from .loop import Loop, Timer, monotonic
 from .notify import Notifier
 
@@ -242,10 +243,10 @@ class Follower:
 
 def _opened(path: str) -> tuple[int, os.stat_result] | None:
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        fd = open_regular(path)
     except OSError:
         return None
-    return fd, os.fstat(fd)
+    return None if fd is None else (fd, os.fstat(fd))
 
 
 def next_tick(now: float) -> float:

@@ -13,8 +13,9 @@ import signal
 import time
 
 from . import look, procs, sockets, subject
-from .files import read_json, write_json
+from .files import write_json
 from .loop import current_trouble, monotonic
+from .recorded import load
 from .requests import Refused, Request
 
 TYPE_CHECKING = False
@@ -39,7 +40,8 @@ def kill(request: Request) -> None:
         mark(about.folder, "kill.json", request)  # also of a run that is over: it must not be restarted any more
     process = about.process
     if not process:
-        raise Refused("Run %s never got a process." % about.run)
+        flaw = load(about.folder, "process.json").flaw if about.folder else ""
+        raise Refused("%s." % flaw if flaw else "Run %s never got a process." % about.run)
     if process.get("boot_id") != request.agent.runs.boot_id:
         about = about._replace(process={})  # the machine has been booted since: none of these pids is ours
     elif about.folder is None:
@@ -302,7 +304,7 @@ class Kill:
     def _together(self, folder: str, report: dict[str, Any], until: float) -> None:
         """Who asks ``again`` gets what the first kill found and took, together with this look. The first may have come
         to its end in this moment, and its report may be about to be written; or nobody is left to write one."""
-        first = (read_json(os.path.join(folder, "kill.json")) or {}).get("report")
+        first = (load(folder, "kill.json").fields or {}).get("report")
         if first:
             report = dict(report, found=list(dict.fromkeys([*first["found"], *report["found"]])),
                           signals=list(dict.fromkeys([*first["signals"], *report["signals"]])))  # fmt: skip

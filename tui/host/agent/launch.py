@@ -11,12 +11,13 @@ import time
 from _frozen_importlib_external import MAGIC_NUMBER  # importlib.util has it too, at a price
 
 from . import hiding, outcome, preflight, retention
-from .files import private_dirs, read_json, safe_name, write_file, write_json
+from .files import private_dirs, safe_name, write_file, write_json
 from .jobs import become_subreaper, memory_file, spawn
 from .loop import monotonic
 from .masking import masked
 from .packages import sglang_version
 from .procs import boot_id
+from .recorded import load
 from .requests import Agent, Refused, Request
 from .trouble import cannot_write
 
@@ -124,8 +125,8 @@ def held(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> tuple[str, s
     running = preflight.running(agent.runs, spec)
     if running:
         return preflight.already(spec, running), "Watch that one, or kill it first."
-    holder = read_json(os.path.join(server_dir, "lock")) or {}
-    since = ", since %s" % preflight.clock(holder["at"]) if "at" in holder else ""
+    holder = load(server_dir, "lock").fields or {}
+    since = ", since %s" % preflight.clock(holder["at"]) if holder else ""
     return (
         "%s is being launched or ended right now by %s%s." % (spec["server"], holder.get("who") or "somebody", since),
         "Wait until that is done; what is left of its processes keeps the lock.",
@@ -241,7 +242,7 @@ class Starting:
         if "ended" in told:
             told = outcome.not_started(self._folder, self._spec, told["ended"]) or {}
             return Refused(told["message"], told["remedy"], told["failure"]) if told else None
-        if "begun" not in told and read_json(os.path.join(self._folder, "process.json")) is None:
+        if "begun" not in told and load(self._folder, "process.json").fields is None:
             why = outcome.tail(os.path.join(self._folder, "keeper.err"))
             return Refused("The keeper of the run did not come up%s" % (": " + why if why else "."))
         return None

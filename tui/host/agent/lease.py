@@ -11,7 +11,8 @@ import os
 import time
 
 from . import procs
-from .files import private_dirs, read_json
+from .files import open_regular, private_dirs
+from .recorded import load
 from .requests import Agent, Request
 
 TYPE_CHECKING = False
@@ -76,14 +77,16 @@ def holder(path: str) -> dict[str, Any]:
     """Who holds the lock at ``path``; its file alone proves nothing, since it outlives its holder."""
     nobody = {"who": "", "since": None}
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        fd = open_regular(path)
     except OSError:
+        return nobody
+    if fd is None:
         return nobody
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         return nobody
     except BlockingIOError:
-        told = read_json(path) or {}
+        told = load(os.path.dirname(path), NAME).fields or {}
     finally:
         os.close(fd)
     lives = procs.is_alive(told.get("pid"), told.get("start"))

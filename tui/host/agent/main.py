@@ -9,7 +9,8 @@ import signal
 import sys
 import time
 
-from . import check, discover, frames, kill, launch, look, memory, procs, retention, subject, web
+from . import check, discover, frames, kill, launch, logfile, look, memory, procs, retention, subject, web
+from .files import open_regular
 from .follow import Follower
 from .lease import Leases
 from .loop import Loop, complain, current_trouble, leave, monotonic
@@ -114,9 +115,16 @@ class Service:
 
     def _read(self, request: Request) -> None:
         """A stretch of a log: for looking at its middle without following it."""
-        with open(os.path.join(request.folder(), "server.log"), "rb") as file:
-            inode = os.fstat(file.fileno()).st_ino
-            data = os.pread(file.fileno(), min(int(request.header["size"]), MAX_READ), int(request.header["offset"]))
+        about, header = subject.subject(request), request.header
+        found = logfile.find(request.folder(), about.pid if self.agent.runs.alive(about.process) else None)
+        fd = open_regular(found.path) if found.path else None
+        if fd is None:
+            raise Refused("The log of %s cannot be read: %s." % (about.run, found.remark or "it is gone"))
+        try:
+            inode = os.fstat(fd).st_ino
+            data = os.pread(fd, min(int(header["size"]), MAX_READ), int(header["offset"]))
+        finally:
+            os.close(fd)
         request.raw({"inode": inode}, data)
 
     def _follow(self, request: Request) -> None:

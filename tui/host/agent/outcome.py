@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from .files import FORMAT, read_json
+from .files import FORMAT, open_regular
 from .procs import is_alive, look
+from .recorded import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ CHECK = "Check the interpreter or command, the working directory and their permi
 def not_started(folder: str, asked: Mapping[str, Any], ended: Mapping[str, Any]) -> dict[str, str] | None:
     """Why the server's program never ran (message, remedy, failure), of an ``exit.json`` that says so."""
     step = ended.get("failed_at")
-    stop = read_json(os.path.join(folder, "stop.json")) if step else None
+    stop = load(folder, "stop.json").fields if step else None
     if stop is not None:
         who = " by %s" % stop["who"] if stop.get("who") else ""
         return {"message": "It was ended%s before its program ran." % who, "remedy": "", "failure": "other"}
@@ -36,20 +37,26 @@ def not_started(folder: str, asked: Mapping[str, Any], ended: Mapping[str, Any])
 
 def ended(folder: str) -> dict[str, Any] | None:
     """``exit.json``, with ``refused`` where the program never ran."""
-    told = read_json(os.path.join(folder, "exit.json"))
+    told = load(folder, "exit.json").fields
     if told and told.get("failed_at"):
-        asked = read_json(os.path.join(folder, "run.json")) or {}
+        asked = load(folder, "run.json").fields or {}
         told["refused"] = not_started(folder, asked, told)
     return told
 
 
-def fate(asked: Mapping[str, Any], process: Mapping[str, Any], told: Mapping[str, Any] | None, boot: str) -> str:
+def fate(
+    asked: Mapping[str, Any],
+    process: Mapping[str, Any],
+    told: Mapping[str, Any] | None,
+    boot: str,
+    flawed: bool = False,
+) -> str:
     """What is known of a run's life, in one word.
 
     ``running`` · ``unkept`` (it runs, and its keeper was killed: its end will not be recorded) · ``ended`` ·
     ``unstarted`` (no process was ever recorded) · ``rebooted`` (the host was, since) · ``zombie`` and ``reused`` (its
     pid is a dead process's, or another's) · ``unrecorded`` (gone, and nobody saw how) · ``newer`` (written by a later
-    release: not read).
+    release: not read) · ``unreadable`` (it does not live as far as is known, and what is recorded is ``flawed``).
     """
     if asked.get("format", FORMAT) > FORMAT:
         return "newer"
@@ -58,6 +65,8 @@ def fate(asked: Mapping[str, Any], process: Mapping[str, Any], told: Mapping[str
         return "running" if is_alive(keeper.get("pid"), keeper.get("start")) else "unkept"
     if told is not None:
         return "ended"
+    if flawed:
+        return "unreadable"
     if (process.get("boot_id") or asked.get("boot_id")) != boot:
         return "rebooted"
     if not process:
@@ -71,9 +80,14 @@ def fate(asked: Mapping[str, Any], process: Mapping[str, Any], told: Mapping[str
 def tail(path: str) -> str:
     """The last line of a small file."""
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - 4096))
-            lines = file.read().decode("utf-8", "replace").strip().splitlines()
+        fd = open_regular(path)
+        if fd is None:
+            return ""
+        try:
+            data = os.pread(fd, 4096, max(0, os.fstat(fd).st_size - 4096))
+        finally:
+            os.close(fd)
     except OSError:
         return ""
+    lines = data.decode("utf-8", "replace").strip().splitlines()
     return lines[-1][:300] if lines else ""

@@ -11,9 +11,10 @@ import _socket as socket
 import os
 import time
 
-from . import outcome
-from .files import read_json, read_text, safe_name
+from . import logfile, outcome
+from .files import FORMAT, plain_name, read_text, safe_name
 from .procs import boot_id, is_alive
+from .recorded import load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class Runs:
         for profile_dir in self._entries(self.root, None):
             for server_dir in self._entries(profile_dir, None):
                 folder = os.path.join(server_dir, name)
-                if os.path.isfile(os.path.join(folder, "run.json")):
+                if os.path.lexists(os.path.join(folder, "run.json")):
                     return folder
         return None
 
@@ -65,41 +66,42 @@ class Runs:
         return sorted(found, key=lambda record: (record["started"], record["run"]), reverse=True)
 
     def record(self, folder: str) -> dict[str, Any] | None:
-        """What is known of one run, or ``None`` where there is no ``run.json``."""
-        asked = read_json(os.path.join(folder, "run.json"))
-        if asked is None or "run" not in asked:
+        """What is known of one run, or ``None`` where there is no ``run.json``. Whatever stands in its files, its names
+        are those of its folder, and every value is of its type; ``trouble`` says what was none."""
+        about = load(folder, "run.json")
+        if about.fields is None and not os.path.lexists(os.path.join(folder, "run.json")):
             return None
-        process = read_json(os.path.join(folder, "process.json")) or {}
-        ended = outcome.ended(folder)
-        log = os.path.join(folder, "server.log")
-        try:
-            stat = os.stat(log)
-            size, inode = stat.st_size, stat.st_ino
-        except OSError:
-            size, inode = None, None
-        stop = read_json(os.path.join(folder, "stop.json")) or {}
-        fate = outcome.fate(asked, process, ended, self.boot_id)
+        recorded, ended_as = load(folder, "process.json"), load(folder, "exit.json")
+        names = named(folder)
+        asked, process, ended = about.fields or {}, recorded.fields or {}, outcome.ended(folder)
+        alive = self.alive(process)
+        log = logfile.find(folder, process["pid"] if alive else None, bool(process))
+        foreign = asked and any(asked.get(name, value) != value for name, value in names.items())
+        flaws = [about.flaw, "run.json is another run's" if foreign else "", recorded.flaw, ended_as.flaw]
+        if about.fields is None and not about.flaw:
+            flaws[0] = "run.json is empty"
+        newer = asked.get("format", FORMAT) > FORMAT  # of which nothing can be said
+        told = "" if newer else "; ".join(flaw for flaw in flaws if flaw)
         return {
-            "run": asked["run"],
-            "profile": asked.get("profile", ""),
-            "server": asked.get("server", ""),
+            **names,
             "pid": process.get("pid"),
-            "started": number(asked.get("started")),
+            "started": float(asked.get("started") or process.get("started") or 0),
             "boot_id": process.get("boot_id") or asked.get("boot_id"),
-            "argv": [str(word) for word in asked.get("argv") or []],
-            "log": log,
-            "log_size": size,
-            "log_inode": inode,
-            "alive": self.alive(process),
-            "fate": fate,
+            "argv": asked.get("argv") or [],
+            "log": os.path.join(folder, "server.log"),
+            "log_size": log.size,
+            "log_inode": log.inode,
+            "alive": alive,
+            "fate": outcome.fate(asked, process, ended, self.boot_id, bool(told)),
             "keeper": process.get("keeper") if process.get("boot_id") == self.boot_id else None,
             "exit": ended,
             "port": asked.get("port"),
             "digest": asked.get("digest", ""),
             "who": asked.get("who", ""),
-            "stop_asked": stop.get("at"),
+            "stop_asked": (load(folder, "stop.json").fields or {}).get("at"),
             "sglang": asked.get("sglang"),
-            "kill_asked": (read_json(os.path.join(folder, "kill.json")) or {}).get("at"),
+            "kill_asked": (load(folder, "kill.json").fields or {}).get("at"),
+            "trouble": "; ".join(words for words in (told and "unreadable: " + told, log.remark) if words),
             "at": time.time(),
         }
 
@@ -108,6 +110,7 @@ class Runs:
         return process.get("boot_id") == self.boot_id and is_alive(process.get("pid"), process.get("start"))
 
 
-def number(value: Any) -> float:
-    """``value`` as it stands in a file of whatever release."""
-    return float(value) if isinstance(value, (int, float)) else 0.0
+def named(folder: str) -> dict[str, str]:
+    """What the path of a run directory says: ``profile``, ``server`` and ``run``."""
+    profile, server, run = map(plain_name, folder.split(os.sep)[-3:])
+    return {"profile": profile, "server": server, "run": run}

@@ -10,7 +10,7 @@ import os
 import re
 
 from . import output, place, procs
-from .files import read_json
+from .recorded import load
 from .requests import Refused, Request
 from .runs import Runs
 from .tuples import NamedTuple
@@ -74,8 +74,8 @@ def _with_folder(runs: Runs, run: str) -> Subject:
     folder = runs.find(run)
     if folder is None:
         raise Refused("There is no run %s on this host." % run, "List the runs; it may have been pruned.")
-    process = read_json(os.path.join(folder, "process.json")) or {}
-    asked = read_json(os.path.join(folder, "run.json")) or {}
+    process = load(folder, "process.json").fields or {}
+    asked = load(folder, "run.json").fields or {}
     held = "/proc/%d/fd/1" % process["pid"] if process.get("pid") else None
     return Subject(run, folder, process, int(asked.get("port") or 0), os.path.join(folder, "server.log"), held)
 
