@@ -350,10 +350,48 @@ def test_each_pool_with_what_became_of_it(glances: list[Glance], fleet: sources.
 
 def test_caches_in_few_rows(glances: list[Glance], fleet: sources.FixedSource) -> None:
     drawn = text(caches.caches(glances[2], fleet.hosts()[0], 58, 6))
-    for word in ("4.51 + 4.51 GiB", "150.00 GB", "147 456 / 2 288 818", "0.18 + 9.20 GiB", "150.10 GB", "48 / 1 602"):
+    for word in ("4.51 + 4.51 GiB", "150.00 GB", "147k / 2.3M", "0.18 + 9.20 GiB", "150.10 GB", "48 / 1 602"):
         assert word in drawn
     for word in ("planned 300.1", "allocated 242.0", "free 48.2 of 503", "✖ 9.9 GB too little", "max running 9"):
         assert word in drawn
+
+
+def _with_flags(one: Glance, pools: int) -> Glance:
+    """With HiCache's flags, and so many pools told."""
+    args = {"enable_hierarchical_cache": "True", "hicache_size": "150", "model_path": "Qwen3.6-27B"}
+    log = replace(one.state.log, args=args, pools=one.state.log.pools[:pools])
+    return glance(replace(one.state, log=log), sources.NOW)
+
+
+@pytest.mark.parametrize("columns", [36, 38, 46, 56, 76])
+def test_a_row_per_kind_says_what_has_become_of_its_pool(glances: list[Glance], columns: int) -> None:
+    def kinds(one: Glance) -> tuple[str, str]:
+        rows = text(caches.caches(one, None, columns, 3)).split("\n")
+        assert max(map(cell_len, rows)) <= columns and not re.search("[a-z]…", "\n".join(rows)), rows
+        kv, mamba = (next(row for row in rows if row.startswith(kind)) for kind in ("KV", "Mamba"))
+        return kv, mamba
+
+    start, early, one_told = glances[2], _with_flags(glances[2], 2), _with_flags(glances[2], 3)
+    for one, kv, mamba in (
+        (start, "150.00 GB +(✔ allocated|✔ taken)", "150.10 GB +(━━|92( of |/)150 GB)"),
+        (early, "150.00 GB +planned", "150.00 GB +planned"),
+        (one_told, "150.00 GB +", "150.00 GB +planned"),
+        (glances[3], "150.00 GB +freed", "150.10 GB +(✖ )?refused"),
+        (_with_flags(glances[3], 3), "150.00 GB +freed", "150.10 GB +(✖ )?refused"),
+        (glances[0], "150.00 GB +(━*╸?─* )?81%", "150.10 GB +(━*╸?─* )?62%"),
+    ):
+        rows = kinds(one)
+        assert re.search(kv, rows[0]) and re.search(mamba, rows[1]), rows
+    assert "planned" not in kinds(one_told)[0], "its line was told"
+
+
+@pytest.mark.parametrize("columns", range(30, 120))
+def test_no_word_of_a_pools_state_is_cut(glances: list[Glance], columns: int) -> None:
+    untold = replace(glances[2], state=replace(glances[2].state, memory=None))
+    for one in (*glances, untold, _with_flags(glances[2], 2)):
+        for rows in (5, 20):
+            drawn = text(caches.caches(one, None, columns, rows))
+            assert not re.search(r"(alloc|taken|grow|plann|refus|fre)\w*…", drawn), drawn
 
 
 def test_planned_allocated_and_used_look_different(glances: list[Glance]) -> None:

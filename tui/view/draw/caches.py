@@ -9,7 +9,7 @@ from tui.sglang import memory, verdict
 from tui.sglang.limits import running_limit
 from tui.sglang.model import FailureKind, Phase, Pool
 from tui.view.draw import hostmemory, meter, units
-from tui.view.draw.row import Row, Span, cell, fit, flow, longest, plain
+from tui.view.draw.row import Row, Span, cell, fit, flow, longest, pad, plain
 from tui.view.draw.starting import kind_ink
 from tui.view.glance import Glance, pinning
 
@@ -20,6 +20,17 @@ _REQUEST = re.compile(r"Requesting (\d+(?:\.\d+)?) GB")
 _KIND = 8  # columns of a kind's name
 _PLACE = 7
 _STATE = 11  # columns that say what has become of a pool
+_SAID = {
+    "planned": (("planned", "plan", "○"), "muted"),
+    "growing": (("being allocated", "being taken", "growing", "◐"), "start"),
+    "allocated": (("✔ allocated", "✔ taken", "taken", "✔"), "ok"),
+    "on device": (("allocated", "taken", "✔"), "ok"),
+    "refused": (("✖ refused", "refused", "✖"), "bad bold"),
+    "freed": (("freed", "◌"), "muted"),
+}
+"""What has become of a pool: from the longest words to a sign, and the ink."""
+_KIND_SIZES = ((76, (18, 14, 14)), (52, (16, 11, 10)), (0, (10, 10, 30)))
+"""From so many columns on: those of a kind's size on the device and on the host, and of its state."""
 
 
 def caches(glance: Glance, host: HostState | None, columns: int, rows: int) -> list[Row]:
@@ -107,14 +118,28 @@ def _pool_row(glance: Glance, pool: Pool, sizes: tuple[int, ...], before: str, c
 def _planned_row(one: Planned, sizes: tuple[int, ...], before: str, columns: int) -> Row:
     """A host pool that the flags ask for and that the log does not tell of yet."""
     kind, gb, ranks, state = one
-    size = "by ratio" if gb is None else f"{units.gigabytes(gb)}{f' ×{ranks}' if ranks > 1 else ''}"
+    size = _planned_size(one, sizes[2] - 1)
     whole = f"{units.gigabytes(gb * ranks)}" if gb is not None and ranks > 1 else ""
     cells = (
         cell("" if kind == before else clip_kind(kind), sizes[0], f"{kind_ink(kind)} bold"),
         cell("host", sizes[1], "muted"),
     )
     rest = (cell(size, sizes[2], "muted"), cell(whole, sizes[3], "muted"), cell("", sizes[4]))
-    return fit([*cells, *rest, Span(state, "muted" if state == "planned" else "bad bold")], columns)
+    return fit([*cells, *rest, _say(state, sizes[5])], columns)
+
+
+def _say(what: str, room: int) -> Span:
+    """What has become of a pool, in the longest words that fit."""
+    words, ink = _SAID[what]
+    return Span(longest(words, room), ink)
+
+
+def _planned_size(one: Planned, room: int) -> str:
+    _, gb, ranks, _ = one
+    if gb is None:
+        return longest(("by ratio", "ratio"), room)
+    by = f" ×{ranks}" if ranks > 1 else ""
+    return longest((f"{units.gigabytes(gb)}{by}", f"{gb:.0f} GB{by}", f"{gb:.0f}{by}", f"{gb:.0f} GB"), room)
 
 
 def clip_kind(kind: str) -> str:
@@ -138,7 +163,7 @@ def _planned(glance: Glance) -> list[Planned]:
         return []
     asked = _asked(glance)
     sizes = ((pool, pool.gb if asked is None or "+" in pool.kind else asked) for pool in rest[:1])
-    return [(pool.kind, gb, plan.ranks, "✖ refused") for pool, gb in sizes]
+    return [(pool.kind, gb, plan.ranks, "refused") for pool, gb in sizes]
 
 
 def _refused(glance: Glance) -> bool:
@@ -162,26 +187,26 @@ def _state(glance: Glance, pool: Pool, room: int) -> Row:
     """What has become of a pool: planned, growing, allocated, in use, refused, freed."""
     if glance.state.alive is False or glance.phase in (Phase.FAILED, Phase.STOPPED, Phase.LOST):
         if pool.place == "host" and _is_refused(glance, pool):
-            return [Span("✖ refused", "bad bold")]
-        return [Span("freed", "muted")]
+            return [_say("refused", room)]
+        return [_say("freed", room)]
     if pool.place == "host":
         return _growing(glance, pool, room)
     usage = _usage(glance, pool)
     if usage is None:
-        return [Span("allocated", "ok")]
-    percent = f" {units.percent(usage)} used"
-    blocks = min(8, room - len(percent))
-    bar = meter.bar(usage, blocks, kind_ink(pool.kind)) if blocks >= 3 else []
-    return [*bar, Span(percent if bar else percent.strip(), "muted" if glance.stale or glance.unreachable else "text")]
+        return [_say("on device", room)]
+    percent = longest((f"{units.percent(usage)} used", units.percent(usage)), room)
+    blocks = min(8, room - len(percent) - 1)
+    bar = [*meter.bar(usage, blocks, kind_ink(pool.kind)), Span(" ")] if blocks >= 3 else []
+    return [*bar, Span(percent, "muted" if glance.stale or glance.unreachable else "text")]
 
 
 def _growing(glance: Glance, pool: Pool, room: int) -> Row:
     """A host pool: allocated, or how much of it is."""
     here = next((p for p in pinning(glance) if p.pool is pool), None)
     if here is None or here.gb is None:
-        return [Span("being allocated", "start")]
+        return [_say("growing", room)]
     if here.gb >= here.of * 0.995:
-        return [Span("✔ allocated", "ok")]
+        return [_say("allocated", room)]
     whole = f"{here.gb:.0f} of {here.of:.0f} GB"
     text = longest((whole, f"{here.gb:.0f}/{here.of:.0f} GB", units.percent(here.gb / here.of)), room)
     blocks = min(8, room - len(text) - 1)
@@ -233,18 +258,31 @@ def _kinds(glance: Glance, columns: int) -> list[Row]:
     pools = _by_kind(glance)
     if not pools:
         return _pools(glance, columns)
-    widths = (22, 20) if columns >= 76 else (17, 12) if columns >= 46 else (13, 12)
-    rest = columns - _KIND - sum(widths)
-    heading = [cell("", _KIND), cell("device", widths[0], "muted"), cell("host", widths[1], "muted")]
-    out = [fit([*heading, cell("tokens / slots", rest, "muted")] if rest >= 14 else heading, columns)]
-    for kind in dict.fromkeys(p.kind for p in pools):
-        device = [p for p in pools if p.kind == kind and p.place == "device"]
-        host = [p for p in pools if p.kind == kind and p.place == "host"]
-        row = [cell(kind, _KIND, f"{kind_ink(kind)} bold")]
+    planned = {one[0]: one for one in _planned(glance)}
+    *widths, most = next(sizes for least, sizes in _KIND_SIZES if columns >= least)
+    rest = columns - _KIND - sum(widths) - most
+    state = most + min(0, rest)
+    heads = zip(("", "device", "host", "state"), (_KIND, *widths, state), strict=True)
+    heading = [cell(text, size, "muted") for text, size in heads]
+    out = [fit([*heading, Span("tokens / slots", "muted")] if rest >= 14 else heading, columns)]
+    for kind in dict.fromkeys([*(pool.kind for pool in pools), *planned]):
+        device, host = ([p for p in pools if (p.kind, p.place) == (kind, place)] for place in ("device", "host"))
+        row = [cell(clip_kind(kind), _KIND, f"{kind_ink(kind)} bold")]
         for of, size in zip((device, host), widths, strict=True):
             row.append(cell(" + ".join(_size(p, size - 1) for p in of) or "—", size))
-        out.append(fit([*row, cell(_numbers(device, host, rest), rest)] if rest >= 14 else row, columns))
+        if kind in planned:
+            row[-1] = cell(_planned_size(planned[kind], widths[1] - 1), widths[1], "muted")
+        row += pad(_of_kind(glance, device, host, planned.get(kind), state - 1), state)
+        out.append(fit([*row, Span(_numbers(device, host, rest), "muted")] if rest >= 9 else row, columns))
     return out
+
+
+def _of_kind(glance: Glance, device: list[Pool], host: list[Pool], planned: Planned | None, room: int) -> Row:
+    """What is told of both pools of a kind in one place: how much is in use, else what has become of the host's."""
+    if planned:
+        return [_say(planned[3], room)]
+    in_use = [pool for pool in device if _usage(glance, pool) is not None]
+    return _state(glance, (in_use or host[-1:] or device)[0], room)
 
 
 def _numbers(device: list[Pool], host: list[Pool], room: int) -> str:

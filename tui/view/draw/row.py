@@ -100,6 +100,11 @@ def fit(row: Iterable[Span], columns: int) -> Row:
     return out
 
 
+def pad(row: Row, columns: int) -> Row:
+    """``row`` with spaces up to ``columns``."""
+    return [*row, Span(" " * max(0, columns - width(row)))]
+
+
 def spread(left: Row, right: Row, columns: int) -> Row:
     """``left`` and ``right`` at the two edges; ``right`` is dropped when both do not fit."""
     space = columns - width(left) - width(right)
