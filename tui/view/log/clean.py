@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 
 from tui.sglang.mask import mask, mask_text
-from tui.sglang.safe import UNSAFE
+from tui.sglang.safe import ESCAPE, UNSAFE
 
 MAX_BYTES = 16 * 1024
-"""The most of one line that is ever looked at."""
+"""The most of one line that is ever shown."""
+READ_BYTES = 4 * MAX_BYTES
+"""The most of one line that is ever looked at: secrets are masked before it is cut, or half a secret would be left."""
 
-_ANSI = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[PX^_][^\x1b]{0,4096}(?:\x1b\\)?|[ -/]*[0-~])?"
-)
 _GLUED = re.compile(r"(?<=[^\s])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)")
 
 
@@ -21,16 +20,22 @@ def shown(raw: bytes) -> tuple[str, ...]:
 
     A progress bar that was overwritten with ``\\r`` is its newest state; a record glued behind it is a line of its own.
     """
-    if len(raw) > MAX_BYTES:
-        raw = raw[-MAX_BYTES:] if b"\r" in raw[-MAX_BYTES:-1] else raw[:MAX_BYTES]
+    if len(raw) > READ_BYTES:
+        raw = newest(raw) or raw[:READ_BYTES]
     if b"\x1b" not in raw:
         raw = mask(raw)
     text = raw.decode("utf-8", "replace")
     if "\x1b" in text:
-        text = mask_text(_ANSI.sub("", text))
+        text = mask_text(ESCAPE.sub("", text))
     if "\r" not in text:
-        return (_safe(text),)
-    return tuple(_safe(part) for part in _GLUED.split(_newest(text), maxsplit=1))
+        return (_safe(text[:MAX_BYTES]),)
+    return tuple(_safe(part[:MAX_BYTES]) for part in _GLUED.split(_newest(text), maxsplit=1))
+
+
+def newest(raw: bytes) -> bytes:
+    """Of a long line that was overwritten near its end, the last of what it showed; nothing of any other."""
+    tail = raw[-MAX_BYTES:]
+    return tail[tail.index(b"\r") :] if b"\r" in tail[:-1] else b""
 
 
 def _newest(text: str) -> str:

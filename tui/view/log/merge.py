@@ -153,7 +153,7 @@ def released(streams: Sequence[Stream], fill: Callable[[Stream], bool]) -> Itera
 
 def _kept(raw: bytes) -> bytes:
     """As much of a long line as anybody looks at: its beginning, and its end, which of a progress bar is the newest."""
-    return raw if len(raw) <= 2 * MAX_BYTES else raw[:MAX_BYTES] + raw[-MAX_BYTES:]
+    return raw if len(raw) <= 3 * MAX_BYTES else raw[: 2 * MAX_BYTES] + raw[-MAX_BYTES:]
 
 
 def _shown(raw: bytes) -> list[bytes]:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tui.view.log.clean import MAX_BYTES, shown
+from tui.view.log.clean import MAX_BYTES, READ_BYTES, newest, shown
 from tui.view.log.file import BLOCK, LogFile, line_start
 
 BUDGET = 512 * 1024
@@ -155,8 +155,8 @@ class Window:
         if self.high >= size or not self.at_end:
             self.living = ()
             return
-        start = max(self.high, size - MAX_BYTES)
-        self._live(self.file.read(start, size))
+        huge = size - self.high > READ_BYTES
+        self._live(_huge(self.file, self.high, size) if huge else self.file.read(self.high, size))
 
     def _live(self, data: bytes) -> None:
         """Take the unfinished line."""
@@ -196,5 +196,5 @@ def _last_break(file: LogFile, offset: int) -> int | None:
 
 def _huge(file: LogFile, start: int, end: int) -> bytes:
     """A line longer than a block: its head, or, where it is an overwritten bar, its tail."""
-    tail = file.read(max(start, end - MAX_BYTES), end)
-    return tail if b"\r" in tail[:-2] else file.read(start, start + MAX_BYTES) + b"\n"
+    tail = newest(file.read(max(start, end - MAX_BYTES), end).removesuffix(b"\n"))
+    return (tail or file.read(start, start + READ_BYTES)) + b"\n"
