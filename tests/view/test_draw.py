@@ -12,10 +12,11 @@ import pytest
 from rich.cells import cell_len
 
 from tests.view import sources
+from tests.view.states import KILLED
 from tui.fleet.api import HostState
-from tui.sglang.model import Exit, Phase, Pool, Progress, Sample, Stage
+from tui.sglang.model import Exit, FailureKind, Phase, Pool, Progress, Sample, Stage
 from tui.view.actions import footer_keys
-from tui.view.draw import board, caches, head, meter, timeline, units, wall
+from tui.view.draw import board, caches, head, hostmemory, meter, timeline, units, wall
 from tui.view.draw.order import Listing, Order
 from tui.view.draw.row import Row, Span, clip, fit, flow, plain, spread, width, wrap
 from tui.view.glance import GLYPHS, Glance, glance, pinning
@@ -414,6 +415,26 @@ def test_a_pool_that_was_refused_before_its_line_is_told_all_the_same(glances: l
     rows = text(caches.caches(glance(replace(state, log=log), sources.NOW), None, 76, 14)).split("\n")
     assert "host   150.00 GB" in rows[2] and "freed" in rows[2] and "allocated" not in rows[2]
     assert "host   150.10 GB" in rows[4] and "✖ refused" in rows[4]
+
+
+def test_planned_against_free_in_one_row(glances: list[Glance], fleet: sources.FixedSource) -> None:
+    """Beside the stages or the failure, where the caches have no panel; only where it matters."""
+    box = fleet.hosts()[0]
+
+    def told(one: Glance, columns: int = 70, host: HostState | None = box) -> str:
+        return plain([hostmemory.line(one, host, columns)])
+
+    assert told(glances[3]) == "planned 300.1 GB, 48.2 of 503 GB free  ✖ 251.9 GB too little"
+    assert told(glances[3], 100).startswith("host memory planned 300.1 GB")
+    assert told(glances[2], 58) == "planned 300.1 GB, 242.0 allocated, 48.2 of 503 GB free ✖"
+    other = replace(glances[3].failure or KILLED, kind=FailureKind.PORT_IN_USE)
+    assert told(glances[0]) == told(replace(glances[3], failure=other)) == told(glances[3], 30) == ""
+    for one in (glances[2], glances[3]):
+        for rows in (3, 4, 6, 14):
+            drawn = text(timeline.timeline(one, 58, rows, hostmemory.line(one, box, 58)))
+            assert ("48.2 of 503 GB free" in drawn) == (rows > 3) and len(drawn.split("\n")) <= rows
+    drawn = text(timeline.timeline(glances[3], 58, 4, hostmemory.line(glances[3], box, 58)))
+    assert "→ --hicache-size 98 or less" in drawn
 
 
 def test_ranks_count_in_the_total(glances: list[Glance]) -> None:

@@ -98,7 +98,8 @@ def _detail(screen: Screen[object], scene: Scene) -> None:
     chosen = scene.chosen
     timeline.glance = caches.glance = chosen
     host = chosen.state.info.host if chosen else None
-    caches.host = next((h for h in scene.source.hosts() if h.name == host), None)
+    timeline.host = caches.host = next((h for h in scene.source.hosts() if h.name == host), None)
+    timeline.alone = not _panel(caches).display
     why = "why it failed" if chosen and chosen.failure else "start-up"
     for sheet, what in ((timeline, why), (caches, "caches")):
         panel = _panel(sheet)

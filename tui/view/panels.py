@@ -14,7 +14,7 @@ from textual.geometry import Region
 from textual.widget import Widget
 
 from tui.fleet.api import HostState, Source
-from tui.view.draw import board, caches, head, timeline
+from tui.view.draw import board, caches, head, hostmemory, timeline
 from tui.view.draw.order import Order
 from tui.view.draw.row import Row, Span, clip_middle
 from tui.view.glance import Glance
@@ -109,9 +109,14 @@ class Timeline(Sheet, can_focus=True):
     """The selected server's start-up."""
 
     glance: Glance | None = None
+    host: HostState | None = None
+    alone = False  # whether no other panel tells of its host's memory
 
     def rows(self, columns: int, rows: int) -> list[Row]:
-        return timeline.timeline(self.glance, columns, rows) if self.glance else []
+        if self.glance is None:
+            return []
+        memory = hostmemory.line(self.glance, self.host, columns) if self.alone else None
+        return timeline.timeline(self.glance, columns, rows, memory)
 
 
 class Caches(Sheet, can_focus=True):

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from tui.fleet.api import HostState
 from tui.sglang import verdict
 from tui.sglang.memory import RESERVE_GB
-from tui.sglang.model import Phase, Stage
-from tui.view.draw.row import Row, Span, cell, fit, flow, width
+from tui.sglang.model import FailureKind, Phase, Stage
+from tui.view.draw.row import Row, Span, cell, fit, flow, join, width
 from tui.view.glance import BYTES_PER_GB, Glance
 
 _NAME = 10
 _NUMBER = 9
 _BAR, _MOST = 10, 40  # columns of a bar that is worth drawing, and of the longest
+_FOR_MEMORY = (FailureKind.OOM_HOST_HICACHE, FailureKind.OS_OOM_KILLED)
 _VERDICT = 24  # columns beside the bars for what follows from them
 
 
@@ -61,6 +62,33 @@ def verdict_of(glance: Glance, memory: HostMemory) -> Row:
     if more > memory.available - RESERVE_GB:
         return [Span(f"✖ less than the {RESERVE_GB:.1f} GB that stay free", "bad")]
     return [Span("✔ fits", "ok")]
+
+
+def line(glance: Glance, host: HostState | None, columns: int) -> Row:
+    """Planned against free memory in one row, as long as that matters: nothing once the server is ready, or where it
+    failed for another reason, or where one of the two is unknown."""
+    memory = host_memory(glance, host)
+    if glance.failure and glance.failure.kind not in _FOR_MEMORY:
+        return []
+    if glance.phase in (Phase.READY, Phase.STOPPING) or not memory.planned or memory.available is None:
+        return []
+    of = f" of {memory.total:.0f}" if memory.total else ""
+    said: Row = [
+        Span("planned ", "muted"),
+        Span(_size(memory.planned), "text bold"),
+        Span(f", {memory.held:.1f} allocated, " if memory.held else ", ", "muted"),
+        Span(f"{memory.available:.1f}{of} GB free", "text"),
+    ]
+    verdict = verdict_of(glance, memory)
+    mark = [span._replace(text=span.text[:1]) for span in verdict]
+    for row in (
+        join([[Span("host memory ", "muted"), *said], verdict]),
+        join([said, verdict]),
+        join([said, mark], " "),
+    ):
+        if width(row) <= columns:
+            return row
+    return []
 
 
 def bars(glance: Glance, host: HostState | None, columns: int) -> list[Row]:

@@ -13,14 +13,18 @@ from tui.view.glance import STAGE_NAMES, Glance, log_age, stage_age
 
 _NAME = 11
 _TIME = 6
+_FEW = 4  # rows, of which one can be spared
 
 
-def timeline(glance: Glance, columns: int, rows: int) -> list[Row]:
+def timeline(glance: Glance, columns: int, rows: int, memory: Row | None = None) -> list[Row]:
     """At most ``rows`` rows: what is wrong first, then the stages in the order they came, as far as there is room.
 
-    A failure and its advice may take all rows; other troubles leave three for the stages.
+    A failure and its advice may take all rows but that of ``memory``, what is to be said of its host's; other troubles
+    leave three for the stages.
     """
-    troubles = _troubles(glance, columns, rows if glance.failure else max(2, rows - 3))
+    told = [memory] if memory and rows >= _FEW else []
+    left = rows - len(told)
+    troubles = [*_troubles(glance, columns, left if glance.failure else max(2, left - 3)), *told]
     spans = [s for s in glance.stages if s.stage is not Stage.READY]
     if not spans:
         return troubles or [[Span(clip_words(_nothing(glance), columns), "muted")]]
