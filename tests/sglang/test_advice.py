@@ -50,6 +50,13 @@ def test_the_first_users_host_memory() -> None:
     assert short(found) == "host memory: wants 150.10 GB, 48.2 GB free → --hicache-size 98 or less"
 
 
+def test_what_is_free_is_the_number_that_its_line_tells() -> None:
+    """Where SGLang's line tells of all that is free, its reserve is told beside it."""
+    line = "ValueError: Not enough host memory available. Requesting 38.00 GB but only have 42.31 GB free."
+    told = short(failure(FailureKind.OOM_HOST_HICACHE, line, LogFacts(args={"hicache_size": "38"})))
+    assert told.startswith("host memory: wants 38.00 GB, 42.31 GB free, 10.7 of it reserved → --hicache-size 3")
+
+
 @pytest.mark.parametrize("version", ["0.4.8", "0.5.3", "0.5.12", "0.5.16", "0.5.17", "0.5.19", "0.5.23", None])
 @pytest.mark.parametrize("ranks", [1, 2, 8])
 @pytest.mark.parametrize("held", [0.0, 40.0])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tui.sglang.memory import RESERVE_GB
 from tui.sglang.model import Failure, FailureKind
 
 WIDTH = 110  # characters that a row has room for
@@ -29,7 +30,7 @@ _LABELS = {
     FailureKind.OTHER: "failed",
 }
 _HOST = re.compile(r"Requesting (?P<asked>[\d.]+) GB but only have (?P<free>-?[\d.]+) GB free")
-_ROOM = re.compile(r"(?P<free>-?[\d.]+) GB (?:left after|free less) SGLang's")
+_ROOM = re.compile(r"(?P<free>-?[\d.]+) GB (?P<how>left after|free less) SGLang's")
 _REMEDIES = (
     re.compile(r"(--hicache-size \d+ or less)"),
     re.compile(r"lower (--mem-fraction-static) from [\d.]+ to (?P<to>[\d.]+)"),
@@ -64,6 +65,8 @@ def short(failure: Failure) -> str:
 def _gist(failure: Failure, advice: str) -> str:
     if failure.kind is FailureKind.OOM_HOST_HICACHE and (found := _HOST.search(failure.line)):
         room = _ROOM.search(advice)
+        if room and room["how"] == "free less":  # the line tells of all that is free, and stands beside this
+            return f"wants {found['asked']} GB, {found['free']} GB free, {RESERVE_GB:.1f} of it reserved"
         return f"wants {found['asked']} GB, {room['free'] if room else found['free']} GB free"
     named = _NAMED.get(failure.kind)
     if named is not None and (what := named.search(advice)):
