@@ -6,13 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from tests.terminal import ROOT
 from tui.cli.config import config_path, load_settings, settings_of
+from tui.cli.config_schema import config_schema
 from tui.cli.exits import Exit
 from tui.cli.main import run
 from tui.profile.problem import ProfileError
+from tui.profile.source import read
+from tui.view.actions import BY_ID
+from tui.view.keys import movable
 from tui.view.settings import Settings
 
 WRONG = [
@@ -28,6 +33,16 @@ WRONG = [
     ("keys:\n  kill: n", "'n' is a key of the log"),
     ("keys:\n  kill: ctrl+", "is no key"),
     ("keys:\n  kill: strg+k", "'strg+k' is no key"),
+    ("keys:\n  kill: [X, f9, X]", ":2: keys.kill: 'X' stands there twice"),
+    ("keys:\n  kill: tab", "'tab' is the key of next_panel, which keeps it"),
+    ("keys:\n  kill: shift+tab", "'shift+tab' is a key of every screen"),
+    ("keys:\n  copy_command: X\n  kill: y", ":3: keys.kill: 'y' answers the question before a server is ended"),
+    ("keys:\n  alerts: a", "'a' is a key of the charts"),
+    ("keys:\n  copy_lines: X\n  alerts: strg+A", ":3: keys.alerts: 'strg+A' is no key: 'strg' is none to hold"),
+    ("keys:\n  kill: escpe", "'escpe' is no key; did you mean 'escape'?"),
+    ("keys:\n  7: x", "keys.7: no such action"),
+    ("alert_command: [true]", "takes a list of words"),
+    ("alert_command: ['', x]", "its first word is the program, and is empty"),
     ("keys:\n  jump: x", "keys.jump: no such action"),
     ("keys:\n  kill: []", "takes a key"),
     ("alert_command: notify-send x", "takes a list of words"),
@@ -46,6 +61,74 @@ def test_a_mistake_is_one_line(tmp_path: Path, text: str, words: str) -> None:
         settings_of(path)
     told = str(caught.value)
     assert words in told and told.startswith(f"{path}:") and "\n" not in told
+
+
+def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(
+        "theme: drak\nbell: 1\nkeys:\n  kill: strg+k\n  launch: K\n  edit: [x, tt, uu]\n  hlp: f1\n"
+        "  alerts: c\n  sort: E\nbeep: true\nalert_command: x\n"
+    )
+    with pytest.raises(ProfileError) as caught:
+        settings_of(path)
+    told = [(problem.line, problem.key, problem.message.partition(";")[0]) for problem in caught.value.problems]
+    assert told == [
+        (1, "theme", "'drak' is no theme"),
+        (2, "bell", "takes true or false"),
+        (4, "keys.kill", "'strg+k' is no key: 'strg' is none to hold, which are ctrl, alt, shift"),
+        (6, "keys.edit", "'tt' is no key"),
+        (6, "keys.edit", "'uu' is no key"),
+        (7, "keys.hlp", "no such action"),
+        (8, "keys.alerts", "'c' is the key of charts: give that another one too"),
+        (10, "beep", "unknown key"),
+        (11, "alert_command", "takes a list of words, [notify-send, hcs-tui]: it is run without a shell"),
+    ]  # launch may have K and sort E: those to whom they belong were to have others
+
+
+def test_an_action_keeps_its_own_keys(tmp_path: Path) -> None:
+    """Written down as they are, they are no mistakes, whatever else uses them."""
+    path = tmp_path / "config.yaml"
+    own = {id: [{"comma": "','"}.get(key, key) for key in BY_ID[id].keys.split(",")] for id in movable()}
+    path.write_text("keys:\n" + "".join(f"  {id}: [{', '.join(keys)}]\n" for id, keys in own.items()))
+    assert set(settings_of(path).keys) == set(movable())
+
+
+ACCEPTED = [
+    ("keys: {}", True),
+    ("keys: {kill: X}", True),
+    ("keys: {kill: 0}", True),
+    ("keys: {kill: [X, 0]}", True),
+    ("keys: {kill: []}", False),
+    ("keys: {kill: true}", False),
+    ("keys: {kill: ''}", False),
+    ("keys: {kil: X}", False),
+    ("keys: {jump: X}", False),
+    ("keys:", True),
+    ("keys: []", False),
+    ("theme: nord", True),
+    ("theme: norde", False),
+    ("bell: false", True),
+    ("bell: 0", False),
+    ("alert_command: [a, 1, 0.5]", True),
+    ("alert_command: [true]", False),
+    ("alert_command: a", False),
+    ("alert_command: []", False),
+    ("beep: 1", False),
+    ("[]", False),
+]
+
+
+@pytest.mark.parametrize(("text", "right"), ACCEPTED)
+def test_the_schema_takes_what_the_program_takes(text: str, right: bool, tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text + "\n")
+    assert jsonschema.Draft202012Validator(config_schema()).is_valid(read(text, "").value) is right
+    try:
+        settings_of(path)
+    except ProfileError:
+        assert not right
+    else:
+        assert right
 
 
 def test_everything_that_can_be_set(tmp_path: Path) -> None:

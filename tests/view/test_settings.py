@@ -67,7 +67,8 @@ def test_keys_by_name() -> None:
         assert key_error(key) == "", key
     for key in ("", " ", "\n", "tt", "ctrl", "ctrl+", "strg+t", "f99"):
         assert key_error(key), key
-    assert key_errors({"launch": "slash"}) == {"launch": "'slash' is the key of search: give that another one too"}
+    assert key_errors({"launch": "slash"}) == [("launch", "'slash' is the key of search: give that another one too")]
     assert key_errors({"launch": "/"}) and not key_errors({"launch": "/", "search": "0"})
+    assert "did you mean 'ctrl+escape'?" in key_error("ctrl+escpe") and "'strg' is none to hold" in key_error("strg+t")
     assert shown("ctrl+t,space,X") == "^t Space X"
     assert {act.id for act in remapped({})} == set(BY_ID) and "jump" not in movable()

@@ -7,11 +7,14 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tui import __version__
 
 if TYPE_CHECKING:
+    from tui.cli.config_schema import ConfigSpec
+    from tui.profile.problem import Problem
+    from tui.profile.source import Source
     from tui.view.settings import Settings
 
 VARIABLE = "HCS_CONFIG"
@@ -85,9 +88,6 @@ def _remember(stamp: list[object], settings: Settings) -> None:
 
 def settings_of(path: Path) -> Settings:
     """The settings in ``path``. Raises ``ProfileError``."""
-    from pydantic import ValidationError
-
-    from tui.cli.config_schema import ConfigSpec, message
     from tui.profile.load import read_text
     from tui.profile.problem import Problem, ProfileError, nearest
     from tui.profile.source import read
@@ -100,14 +100,41 @@ def settings_of(path: Path) -> Settings:
     if not isinstance(source.value, dict):
         raise ProfileError([*source.problems, Problem(str(path), 1, "", "is not a mapping of keys to values")])
     problems = list(source.problems)
-    try:
-        spec = ConfigSpec.model_validate(source.value)
-    except ValidationError as error:
-        problems += [source.problem(tuple(told["loc"]), message(told)) for told in error.errors()]
-        raise ProfileError(problems) from None
-    unknown = {id: f"no such action; {nearest(id, movable())}".rstrip("; ") for id in spec.keys if id not in movable()}
-    wrong = unknown or key_errors(spec.keys)
-    problems += [source.problem(("keys", id), why) for id, why in wrong.items()]
+    spec, broken = _validated(source, problems)
+    known = {id: keys for id, keys in spec.keys.items() if id in movable()}
+    unknown = [id for id in _actions(source.value) if id not in movable()]
+    wrong = [(id, f"no such action; {nearest(id, movable())}".rstrip("; ")) for id in unknown]
+    wrong += key_errors(known, broken)
+    problems += [source.problem(("keys", id), why) for id, why in wrong]
     if problems:
         raise ProfileError(problems)
     return Settings(spec.keys, spec.theme, spec.ascii, spec.bell, tuple(spec.alert_command))
+
+
+def _validated(source: Source, problems: list[Problem]) -> tuple[ConfigSpec, frozenset[str]]:
+    """The settings that are right by themselves, and the actions whose keys are not: all that is wrong is told and left
+    out, so that the rest is still checked together."""
+    from pydantic import ValidationError
+
+    from tui.cli.config_schema import ConfigSpec, message
+
+    value: dict[Any, Any] = {**source.value} if isinstance(source.value, dict) else {}
+    broken: set[str] = set()
+    while True:
+        try:
+            return ConfigSpec.model_validate(value), frozenset(broken)
+        except ValidationError as error:
+            for told in error.errors():
+                key, *inner = told["loc"]
+                if inner and isinstance(value[key], dict):
+                    value[key] = {id: keys for id, keys in value[key].items() if id != inner[0]}
+                    broken.add(str(inner[0]))
+                else:
+                    value.pop(key, None)
+                problems += [source.problem((key, *inner[:1]), why) for why in message(told).split("\n")]
+
+
+def _actions(value: dict[Any, Any]) -> list[str]:
+    """The actions that stand in the file, those too whose keys are wrong."""
+    keys = value.get("keys")
+    return [str(id) for id in keys] if isinstance(keys, dict) else []

@@ -14,16 +14,13 @@ from tui.view.theme import theme_names
 
 
 def _keys(value: object) -> str:
-    """One key, or a list of them."""
+    """One key, or a list of them; each that is none is told, in a line of its own."""
     found = value if isinstance(value, list) else [value]
     words = [str(key) for key in found if isinstance(key, str | int) and not isinstance(key, bool)]
     if not words or len(words) < len(found):
         raise ValueError("takes a key such as t, ctrl+t, f5 or '?', or a list of keys")
-    for key in words:
-        if why := key_error(key):
-            raise ValueError(why)
-        if key == ",":
-            raise ValueError("the comma is written comma")
+    if wrong := [why for key in words if (why := "the comma is written comma" if key == "," else key_error(key))]:
+        raise ValueError("\n".join(wrong))
     return ",".join(words)
 
 
@@ -40,11 +37,12 @@ def _yes(value: object) -> bool:
 
 
 def _command(value: object) -> list[str]:
-    if not isinstance(value, list) or not value or not all(isinstance(word, str | int | float) for word in value):
+    fit = isinstance(value, list) and all(isinstance(w, str | int | float) and not isinstance(w, bool) for w in value)
+    if not isinstance(value, list) or not value or not fit:
         raise ValueError("takes a list of words, [notify-send, hcs-tui]: it is run without a shell")
     words = [str(word) for word in value]
-    if any("\0" in word for word in words) or not words[0]:
-        raise ValueError("its first word is the program")
+    if not words[0].strip():
+        raise ValueError("its first word is the program, and is empty")
     return words
 
 
@@ -56,8 +54,9 @@ def _shown(validator: Callable[[Any], object], **schema: object) -> tuple[PlainV
     return PlainValidator(validator), WithJsonSchema(schema)
 
 
-_STRINGS = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-Key = Annotated[str, *_shown(_keys, anyOf=[{"type": "string"}, _STRINGS])]
+_KEY = {"type": ["string", "integer"], "minLength": 1}
+_SEVERAL = {"type": "array", "minItems": 1}
+Key = Annotated[str, *_shown(_keys, anyOf=[_KEY, {**_SEVERAL, "items": _KEY}])]
 Yes = Annotated[bool, *_shown(_yes, type="boolean")]
 
 
@@ -67,12 +66,14 @@ class ConfigSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     keys: Annotated[dict[str, Key], BeforeValidator(_mapping)] = Field(
-        default_factory=dict, json_schema_extra={"propertyNames": {"enum": list(movable())}}
+        default_factory=dict, json_schema_extra={"type": ["object", "null"], "propertyNames": {"enum": list(movable())}}
     )
     theme: Annotated[str, *_shown(_theme, type="string", enum=list(theme_names()))] = "dark"
     ascii: Yes = False
     bell: Yes = True
-    alert_command: Annotated[list[str], *_shown(_command, **_STRINGS)] = Field(default_factory=list)
+    alert_command: Annotated[list[str], *_shown(_command, **_SEVERAL, items={"type": ["string", "number"]})] = Field(
+        default_factory=list
+    )
 
 
 def message(told: ErrorDetails) -> str:
@@ -91,4 +92,4 @@ def message(told: ErrorDetails) -> str:
 def config_schema() -> dict[str, object]:
     """The JSON Schema of the file of settings."""
     schema = ConfigSpec.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "hcs-tui config", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "hcs-tui config"}

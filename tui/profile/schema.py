@@ -225,4 +225,4 @@ class ProfileSpec(_Strict):
 def profile_schema() -> dict[str, object]:
     """The JSON Schema of a profile's file; a ``!secret NAME`` counts as a string."""
     schema = ProfileSpec.model_json_schema()
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "hcs-tui profile", **schema}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "hcs-tui profile"}
