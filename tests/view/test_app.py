@@ -473,3 +473,28 @@ def test_every_key_is_bound_once_and_in_the_readmes_table() -> None:
     assert all(hasattr(HcsApp, f"action_{act.id}") for act in ACTS if act.id not in ("next_panel",))
     table = key_table()
     assert table.startswith("| key | what it does |") and all(f"| {act.help} |" in table for act in ACTS)
+
+
+async def test_ending_what_is_out_of_reach_says_so(source: FixedSource) -> None:
+    source.change("gpu0", unreachable_since=NOW - 120)
+    async with running(source) as (app, pilot):
+        for key in "KR":
+            await pilot.press(key)
+            text = said(app)
+            assert "box is out of reach since 02:34:11 (2m00s)" in text and "was ready for 1h00" in text
+            assert "As long as its host does not answer it stays as it is" in text and "lost" not in text
+            await pilot.press("escape")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (60, 20)])
+async def test_what_is_said_in_passing_covers_no_dialog(source: FixedSource, size: tuple[int, int]) -> None:
+    async with running(source, size=size) as (app, pilot):
+        for word in ("first", "second"):
+            app.notify(f"{word} {'words and more words ' * 9}")
+        await until(lambda: "second words" in screen_text(app), pilot)
+        assert sum("words" in row for row in screen_text(app).split("\n")) <= size[1] * 0.3
+        await pilot.press("question_mark")
+        await until(lambda: screen_text(app).split("\n")[0].lstrip("▌ ").startswith("second words"), pilot)
+        box = app.screen.query_one(".dialog").region
+        dialog = screen_text(app).split("\n")[box.y : box.bottom]
+        assert box.y > 0 and not any("words and" in row[box.x : box.right] for row in dialog)

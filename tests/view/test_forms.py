@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -19,7 +20,8 @@ from tui.fleet.runs import PastRun
 from tui.host.api import RunExit, RunRecord
 from tui.sglang.model import Exit, MemoryReading, Stranger
 from tui.view.app import HcsApp
-from tui.view.screens.bulk import Bulk
+from tui.view.glance import glance
+from tui.view.screens.bulk import Bulk, ending_words
 from tui.view.screens.confirm import TypeName
 from tui.view.screens.edit import EditFlags
 from tui.view.screens.history import History
@@ -360,3 +362,51 @@ async def test_forms_fit(source: FixedSource, size: tuple[int, int], keys: str) 
         for widget in app.screen.query("Button, TextArea, OptionList, Input, #difference").results():
             if widget.display and not isinstance(widget, OptionList):
                 assert widget.region.width > 0 and box.contains_region(widget.region), widget
+
+
+@pytest.mark.parametrize(("columns", "wraps"), [(120, False), (80, True), (60, True)])
+async def test_compared_runs_stand_side_by_side(source: FixedSource, columns: int, wraps: bool) -> None:
+    past(source)
+    async with running(source, size=(columns, 50)) as (app, pilot):
+        await press(app, pilot, "H", "down", "space", "down", "space", "c")
+        rows = screen_text(app).split("\n")
+        assert any(re.search("--hicache-size +103 +102 ", row) for row in rows) and "98 or less" in said(app)
+        assert (not any("host memory: wants" in row and "98 or less" in row for row in rows)) or not wraps
+        assert "↑↓ scroll · Esc closes" in screen_text(app)
+        assert max(len(row.rstrip()) for row in rows) <= columns
+
+
+async def test_from_flags_that_cannot_be_nothing_follows(source: FixedSource) -> None:
+    described(source)
+    async with running(source, size=(120, 40)) as (app, pilot):
+        await press(app, pilot, "E")
+        area = app.screen.query_one(TextArea)
+        area.text = area.text.replace("150", "5banana")
+        await pilot.pause()
+        text = said(app)
+        assert "✖ hicache-size" in text and "host pools" not in text and "host memory" not in text
+
+
+async def test_only_what_can_be_done_to_all_is_offered(source: FixedSource) -> None:
+    source.servers = source.servers[2:]
+    async with running(source) as (app, pilot):
+        await press(app, pilot, "B")
+        assert "Both servers on box" in said(app) and "Launch 1" in said(app) and "Kill 1" in said(app)
+        await press(app, pilot, "escape")
+        source.servers = source.servers[:1]
+        source.version += 1
+        app.look()
+        await press(app, pilot, "B")
+        assert "The one server on box" in said(app) and "Launch" not in said(app) and "Kill 1" in said(app)
+        await press(app, pilot, "l", "down", "down", "enter")
+        assert "Kill 1 server?" in said(app)
+
+
+def test_names_are_told_whole_and_in_their_natural_order() -> None:
+    states = [sources.ready(f"demo{n}", n, 400.0) for n in (*range(10, 40), *range(2, 10))]
+    glances = [glance(state, NOW) for state in states]
+    text = ending_words("kill", [g.name for g in glances], glances)
+    assert text.startswith("demo2, demo3, ") and "demo9, demo10, demo11" in text
+    assert re.search(r", demo\d\d and \d+ more will be ended\.", text)
+    gone = [glance(replace(state, unreachable_since=NOW - 9), NOW) for state in states[:2]]
+    assert "2 out of reach" in ending_words("kill", [g.name for g in gone], gone)

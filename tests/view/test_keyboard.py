@@ -92,3 +92,12 @@ def test_reading_ends_when_the_terminal_hangs_up() -> None:
     thread.join(10)
     assert not thread.is_alive()
     os.close(child)
+
+
+def test_alt_and_a_letter_is_no_letter_in_any_form() -> None:
+    keyboard = Keyboard()
+    messages = [*keyboard.feed(b"a\x1b[99;3u\x1bc\x1bc")]
+    keyboard._parser._timeout_time = 0  # nothing more comes for a while
+    messages += keyboard.tick()
+    assert told(messages) == ["a", "alt+c", "alt+c", "alt+c"]
+    assert [m.character for m in messages if isinstance(m, events.Key)] == ["a", None, None, None]

@@ -149,3 +149,12 @@ async def test_a_filter_holds_while_it_is_typed_and_is_remembered(source: FixedS
         await pilot.press("escape", "x", "escape")
         await pilot.pause()
         assert "only" not in pane.status() and "without" not in pane.status() and "Decode batch" in screen_text(app)
+
+
+@pytest.mark.parametrize("columns", [120, 80, 60])
+async def test_the_switches_stay_beside_what_is_wrong(source: FixedSource, columns: int) -> None:
+    async with running(source, size=(columns, 24)) as (app, pilot):
+        await pilot.press("slash", "ctrl+r", "(")
+        await pilot.pause()
+        row = next(row for row in screen_text(app).split("\n") if "regex ^r" in row)
+        assert "/(" in row and "missing" in row and "[x] regex ^r [ ] case alt+c" in row

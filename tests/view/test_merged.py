@@ -20,6 +20,7 @@ from tests.view import sources
 from tests.view.sources import FixedSource, decode_line
 from tests.view.test_app import running, until
 from tui.fleet.played import PlayedLogs
+from tui.fleet.saved import SavedLogs
 from tui.view.app import HcsApp
 from tui.view.log.heads import INKS
 from tui.view.log.pane import LogPane
@@ -321,3 +322,20 @@ def test_a_signal_leaves_no_file_behind(tmp_path: Path, number: signal.Signals) 
         assert list(kept.iterdir()) == []
     finally:
         terminal.close()
+
+
+async def test_logs_of_several_days_tell_the_day(tmp_path: Path) -> None:
+    paths = [sources.write_log(tmp_path, name, "start", "ready", decodes=9) for name in ("one", "two")]
+    async with HcsApp(SavedLogs(paths), frozen=True).run_test(size=(120, 36)) as pilot:
+        app = pilot.app
+        assert isinstance(app, HcsApp)
+        await pilot.press("m")
+        await until(shows(app, "one | 02:36:08 Decode batch"), pilot)
+        app.close_merged()
+    paths[1].write_text(paths[1].read_text().replace("2025-11-30", "2025-12-01"))
+    async with HcsApp(SavedLogs(paths), frozen=True).run_test(size=(120, 36)) as pilot:
+        app = pilot.app
+        assert isinstance(app, HcsApp)
+        await pilot.press("m")
+        await until(shows(app, "two | 12-01 02:36:08 Decode batch"), pilot)
+        app.close_merged()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.view import sources
+from tui.fleet.saved import SavedLogs
 from tui.view.snapshot import snapshot, take
 from tui.view.theme import DARK, LIGHT, PALETTES
 
@@ -86,3 +87,16 @@ def test_no_servers_yet() -> None:
     """Before the profile is read: the frame, and no claim."""
     text = snapshot(sources.FixedSource()).text
     assert "SERVERS" in text and "caches" in text and "· caches" not in text and "0 servers" not in text
+
+
+def test_saved_logs_show_the_failure_their_own_end_and_what_can_be_done(tmp_path: Path) -> None:
+    paths = [sources.write_log(tmp_path, "begun", "start"), sources.write_log(tmp_path, "broken", "start", "failure")]
+    text = snapshot(SavedLogs(paths, clock=0.0), size=(160, 40)).text
+    assert "broken · why it failed" in text and "log of 30 Nov 02:35:31" in text and "00:00:00" not in text
+    foot = text.rstrip().split("\n")[-1]
+    assert "/ search" in foot and "t test" not in foot and "H runs" not in foot
+    assert "t test" in snapshot(sources.fleet(tmp_path), size=(160, 40)).text
+
+
+def test_a_profile_that_is_read_says_so() -> None:
+    assert "reading dflash …" in snapshot(sources.FixedSource()).text

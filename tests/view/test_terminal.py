@@ -172,3 +172,19 @@ def test_nothing_heavy_is_loaded_before_the_first_paint() -> None:
     heavy = {"asyncssh", "pydantic", "plotext", "textual_plotext", "ruamel", "numpy", "click"}
     tables = {"tui.sglang.parser", "tui.sglang.failure_table", "tui.sglang.advice", "tui.profile.load"}
     assert not (heavy | tables) & set(loaded.stdout.split())
+
+
+@pytest.mark.parametrize("alt_c", [b"\x1bc", b"\x1b[99;3u"], ids=["legacy", "kitty"])
+def test_alt_and_a_letter_is_a_key_while_a_line_is_typed(terminal: Terminal, alt_c: bytes) -> None:
+    terminal.shows("SERVERS")
+    terminal.answers(b"/queue", "[ ] case")
+    terminal.answers(alt_c, "[x] case")
+    terminal.answers(b"\r", "/queue case counts")
+
+
+def test_the_first_frame_of_a_view_tells_what_is_known(terminal: Terminal) -> None:
+    terminal.shows("SERVERS")
+    for key, title in ((b"c", "KV cache in use"), (b"h", "HOSTS")):
+        terminal.answers(key, title)
+        assert b"00:00:00" not in terminal.output and b"no figures yet" not in terminal.output
+        terminal.answers(b"\x1b[27u", "SERVERS")

@@ -10,11 +10,14 @@ UNSAFE = re.compile(
 )
 """Control characters except tab and newline; what cannot be seen, or turns the reading order; halves of characters."""
 
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?)?")
+ESCAPE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[PX^_][^\x1b]{0,4096}(?:\x1b\\)?|[ -/]*[0-~])?"
+)
+"""What a terminal obeys, whole: colours and the like, titles, strings for the terminal itself, and shorter ones."""
 
 
 def safe(text: str) -> str:
     """``text`` without terminal escapes; other control characters become a replacement character."""
     if text.isprintable():
         return text
-    return UNSAFE.sub("\ufffd", _ESCAPE.sub("", text))
+    return UNSAFE.sub("\ufffd", ESCAPE.sub("", text))

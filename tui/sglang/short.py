@@ -6,6 +6,7 @@ import re
 
 from tui.sglang.memory import RESERVE_GB
 from tui.sglang.model import Failure, FailureKind
+from tui.sglang.safe import safe
 
 WIDTH = 110  # characters that a row has room for
 
@@ -49,6 +50,8 @@ _NAMED = {
 _MESSAGE = re.compile(
     r"^(?:.{0,300}?\b)??(?:[A-Za-z_][\w.]*\.)?(?:[A-Z]?\w*(?:Error|Exception)|error|ERROR): +(?P<text>\S.*)$", re.DOTALL
 )
+_MUTE = re.compile(r"The server ended (?:by|with) (?P<how>(?:status )?\S{1,20}) and its log gives no reason")
+_STAMP = re.compile(r"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\]]{0,40}\] ?")
 _PREFIX = re.compile(r"^.{0,200}?\[\d{4}-\d\d-\d\d [^\]]{8,60}\] ")
 
 
@@ -56,7 +59,9 @@ def short(failure: Failure) -> str:
     """``host memory: wants 150.10 GB, 48.2 GB free → --hicache-size 98 or less``: what it is, and what to do."""
     first = failure.advice[0] if failure.advice else ""
     remedy = _remedy(first)
-    said = f"{_LABELS[failure.kind]}: {_gist(failure, first)}"
+    mute = _MUTE.match(failure.explanation) if not failure.line.strip() else None
+    how = f" without a word ({mute['how']})" if mute else f": {_gist(failure, first)}"
+    said = _LABELS[failure.kind] + how
     room = WIDTH - (len(remedy) + 3 if remedy else 0)
     said = said if len(said) <= room else said[: room - 1].rstrip() + "…"
     return f"{said} → {remedy}" if remedy else said
@@ -73,9 +78,10 @@ def _gist(failure: Failure, advice: str) -> str:
         return what[1] or what[what.lastindex or 1]
     if failure.line_number == 0 or not failure.line.strip():
         return failure.explanation
-    line = _PREFIX.sub("", failure.line[:2_000])
+    line = _PREFIX.sub("", safe(failure.line[:2_000]).replace("\ufffd", ""))
     message = _MESSAGE.match(line)
-    return " ".join((message["text"] if message else line).split())
+    said = " ".join(_STAMP.sub("", message["text"] if message else line).split())
+    return said.removesuffix(")") if said.count(")") > said.count("(") else said  # it stood in brackets
 
 
 def _remedy(advice: str) -> str:

@@ -14,6 +14,7 @@ class Act:
 
     ``keys`` are Textual's names, the first one shown as ``key``. ``foot``: it stands in the footer, the
     smallest numbers longest as the terminal narrows. ``changes``: it launches or ends something: off in read-only.
+    ``live``: it asks a host or a server, which stands behind no saved log.
     """
 
     id: str
@@ -23,6 +24,7 @@ class Act:
     help: str
     foot: int = 0
     changes: bool = False
+    live: bool = False
     group: str = "Servers"
 
     @property
@@ -58,7 +60,15 @@ ACTS: tuple[Act, ...] = (
         foot=4,
         changes=True,
     ),
-    Act("smoke_test", "t", "t", "test", "Smoke test: one short completion on the selected ready server", foot=11),
+    Act(
+        "smoke_test",
+        "t",
+        "t",
+        "test",
+        "Smoke test: one short completion on the selected ready server",
+        foot=11,
+        live=True,
+    ),
     Act(
         "edit",
         "E",
@@ -69,12 +79,34 @@ ACTS: tuple[Act, ...] = (
         changes=True,
     ),
     Act("bulk", "B", "B", "all", "Launch, relaunch or end all servers that the board lists", changes=True),
-    Act("history", "H", "H", "runs", "Earlier runs of the selected server: outcomes, logs, comparison", foot=16),
-    Act("copy_command", "y", "y", "copy", "Copy the command line of the selected server"),
+    Act(
+        "history",
+        "H",
+        "H",
+        "runs",
+        "Earlier runs of the selected server: outcomes, logs, comparison",
+        foot=16,
+        live=True,
+    ),
+    Act("copy_command", "y", "y", "copy", "Copy the command line of the selected server", live=True),
     Act("alerts", "A", "A", "alerts", "What happened in this session: ready, failed, stalled, out of reach, slow"),
-    Act("reconnect", "r", "r", "reconnect", "Try the selected server's host again now"),
-    Act("discover", "d", "d", "discover", "Look for servers that somebody else started on the selected server's host"),
-    Act("forward", "F", "F", "forward", "The selected server's port on this machine's loopback, and away again"),
+    Act("reconnect", "r", "r", "reconnect", "Try the selected server's host again now", live=True),
+    Act(
+        "discover",
+        "d",
+        "d",
+        "discover",
+        "Look for servers that somebody else started on the selected server's host",
+        live=True,
+    ),
+    Act(
+        "forward",
+        "F",
+        "F",
+        "forward",
+        "The selected server's port on this machine's loopback, and away again",
+        live=True,
+    ),
     Act("up", "up,k", "↑ k", "up", "Select the server above"),
     Act("down", "down,j", "↓ j", "down", "Select the server below"),
     Act("jump", "1,2,3,4,5,6,7,8,9", "1–9", "jump", "Select a server by its place"),
@@ -149,9 +181,14 @@ def bindings() -> list[Binding]:
     return made + [Binding(digit, f"jump({digit})", show=False) for digit in "123456789"]
 
 
-def footer_keys(acts: Sequence[Act] = ACTS, *, read_only: bool) -> list[Act]:
+def possible(acts: Sequence[Act], *, read_only: bool, saved: bool = False) -> list[Act]:
+    """Those that can do anything, in order. ``saved``: only saved logs are shown."""
+    return [act for act in acts if not (read_only and act.changes) and not (saved and act.live)]
+
+
+def footer_keys(acts: Sequence[Act] = ACTS, *, read_only: bool, saved: bool = False) -> list[Act]:
     """The actions of the footer, in order."""
-    return [act for act in acts if act.foot and not (read_only and act.changes)]
+    return [act for act in possible(acts, read_only=read_only, saved=saved) if act.foot]
 
 
 def key_table() -> str:

@@ -19,6 +19,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 
 from tui.fleet.api import Source
+from tui.sglang import verdict
 from tui.sglang.model import Phase
 from tui.view import actions, keys, layout, paint
 from tui.view.alerts import Alerts
@@ -147,7 +148,6 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         yield Footer(id="footer")
 
     def on_mount(self) -> None:
-        self.query_one(Footer).keys = actions.footer_keys(self.acts, read_only=self.source.read_only)
         self.query_one(Board).focus()
         self.look()
         if not self.frozen:
@@ -239,9 +239,15 @@ class HcsApp(FormActions, AlertActions, ViewActions):
         """The selected server."""
         return next((g for g in self.glances if g.name == self.selected), None)
 
+    @property
+    def only_saved(self) -> bool:
+        """Whether all that is shown are saved logs."""
+        return bool(self.glances) and all(verdict.saved(one.state) for one in self.glances)
+
     def worth_showing(self) -> str | None:
-        """The server whose details say most: one that starts, else one that failed, else the first."""
-        for phase in (Phase.STARTING, Phase.FAILED):
+        """The server whose details say most: one that starts, else one that failed, else the first. A saved log's start
+        goes on no more: there a failure says more."""
+        for phase in (Phase.FAILED, Phase.STARTING) if self.only_saved else (Phase.STARTING, Phase.FAILED):
             for one in self.glances:
                 if one.phase is phase:
                     return one.name
@@ -250,6 +256,9 @@ class HcsApp(FormActions, AlertActions, ViewActions):
     def draw(self) -> None:
         """Hand the glances to the sheets; each draws again only if its rows are different."""
         if self.is_mounted_fully:
+            footer = self.screen_stack[0].query_one(Footer)
+            footer.keys = actions.footer_keys(self.acts, read_only=self.source.read_only, saved=self.only_saved)
+            footer.redraw()
             paint.paint(self.screen_stack[0], self._scene)
 
     @property

@@ -17,6 +17,7 @@ from tui.sglang.safe import UNSAFE
 MOST = 64 * 1024
 """Characters of a paste that are taken."""
 
+_ESC = "\x1b"
 _STEP = 4096  # bytes at once
 _WAIT = 0.1  # seconds between two looks whether it is over
 
@@ -69,11 +70,24 @@ class Keyboard:
     def _parsed(self, parse: Callable[..., Iterable[Message]], *text: str) -> Iterator[Message]:
         """What the parser makes of it. Where it fails it begins anew."""
         try:
-            for message in parse(*text):
-                if not isinstance(message, events.Paste):  # the empty one between the two marks
-                    yield message
+            messages = [*parse(*text)]
+            for message in _alt(messages) if text == (_ESC,) else messages:
+                if isinstance(message, events.Paste):  # the empty one between the two marks
+                    continue
+                if isinstance(message, events.Key) and message.key.startswith("alt+"):
+                    message.character = None  # Alt and a letter is a key, not that letter typed
+                yield message
         except Exception:
             self._parser = XTermParser()
+
+
+def _alt(messages: list[Message]) -> list[Message]:
+    """What an Esc begins anew was Alt and a letter, where it was that: the parser, in a hurry, tells ``^`` and the
+    letter."""
+    match messages:
+        case [events.Key(key="circumflex_accent"), events.Key(key=key), *rest] if len(key) == 1:
+            return [events.Key(f"alt+{f'shift+{key.lower()}' if key.isupper() else key}", None), *rest]
+    return messages
 
 
 def read_keys(file: int, over: Callable[[], bool], take: Callable[[Message], None]) -> None:

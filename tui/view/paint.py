@@ -114,7 +114,8 @@ def _log(screen: Screen[object], scene: Scene) -> None:
         _merged(pane, scene.merged, scene)
         return
     stranger = scene.chosen.state.info.stranger if scene.chosen else None
-    pane.without = f"what it prints {stranger.output}" if stranger and stranger.output else ""
+    noted = scene.chosen.state.notes[-1] if scene.chosen and scene.chosen.no_log else ""
+    pane.without = f"what it prints {stranger.output}" if stranger and stranger.output else noted
     pane.lines = scene.chosen.state.log.lines if scene.chosen else 0
     path = scene.source.log_path(scene.selected) if scene.selected else None
     pane.which = "log"
@@ -129,7 +130,7 @@ def _merged(pane: LogPane, merged: MergedLog, scene: Scene) -> None:
     some = f"{listed} of {servers}" if listed < servers else str(servers)
     told = [f"{some} server{'s' if servers != 1 else ''} by {'UTC' if merged.zones else 'time'}"]
     pane.lines, pane.which = merged.lines, " · ".join([*told, *([f"since {merged.since}"] if merged.since else [])])
-    pane.show(MERGED, merged.path, merged.inks)
+    pane.show(MERGED, merged.path, merged.inks, days=merged.days)
 
 
 def _wall(screen: Screen[object], scene: Scene) -> None:

@@ -10,6 +10,7 @@ from typing import Protocol
 from rich.cells import cell_len
 
 from tui.fleet.api import HostState
+from tui.sglang import verdict
 from tui.sglang.model import Phase
 from tui.view.draw import units
 from tui.view.draw.board import INKS, generated
@@ -50,7 +51,7 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
             phases.append([Span(f"⚠ {count} {name}", "warn")])
     if marked := sum(g.unreachable or g.stalled for g in glances):
         short.append([Span(f"⚠ {marked}", "warn")])
-    clock: Row = [Span(time.strftime("%H:%M:%S", time.localtime(now)), "muted"), Span(" ")]
+    clock: Row = [Span(_clock(glances, now), "muted"), Span(" ")]
     speed = generated(glances)
     totals = _totals(speed) if speed is not None else []
     sigma = [Span("Σ ", "muted"), Span(f"{units.rate(speed)} tok/s", "text bold")] if speed is not None else []
@@ -71,6 +72,14 @@ def header(title: str, glances: Sequence[Glance], now: float, columns: int, *, r
         if width(one) + width(other) + 3 <= columns:
             return spread(one, other, columns)
     return fit(join([left, *short]), columns)
+
+
+def _clock(glances: Sequence[Glance], now: float) -> str:
+    """The time; of saved logs when they end, by their own clock, for no time goes on there."""
+    if not glances or not all(verdict.saved(g.state) for g in glances):
+        return time.strftime("%H:%M:%S", time.localtime(now))
+    end = max((g.state.log.last_local for g in glances if g.state.log.last_local is not None), default=None)
+    return "" if end is None else time.strftime("log of %d %b %H:%M:%S", time.gmtime(end))
 
 
 def _totals(speed: float) -> Row:

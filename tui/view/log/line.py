@@ -12,9 +12,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tui.view.log.query import Query
+from tui.view.draw.row import clip_words, longest
+from tui.view.log.query import NO_REGEX, Query
 
 _PROMPTS = {"search": "/", "include": "only ", "exclude": "without "}
+_TERM = 12  # columns that what is typed keeps beside what is wrong with it
 _HINTS = {
     "search": "Enter finds, n next, N previous, Esc clears",
     "include": "lines with this · Enter keeps, Esc all",
@@ -47,6 +49,7 @@ class LogLine(Horizontal):
     def compose(self) -> ComposeResult:
         yield Static(id="search-prompt", markup=False)
         yield Input(id="search", compact=True)
+        yield Static(id="search-wrong", markup=False)
         yield Static(id="search-switches")
 
     @property
@@ -64,6 +67,9 @@ class LogLine(Horizontal):
         self.query_one("#search-prompt", Static).update(_PROMPTS[purpose])
         self.add_class("open")
         self.screen.set_focus(line)  # at once: the next letters are for it
+        self._tell()
+
+    def on_resize(self) -> None:
         self._tell()
 
     def action_regex(self) -> None:
@@ -93,8 +99,13 @@ class LogLine(Horizontal):
         query = self.query_now
         on, off = "bold $hcs-ok", "$hcs-muted"
         parts = [
-            Content.styled(f" {query.wrong} ", "bold $hcs-bad") if query.wrong else Content(" "),
+            Content(" "),
             Content.styled(f"[{'x' if query.regex else ' '}] regex ^r ", on if query.regex else off),
             Content.styled(f"[{' ' if query.fold else 'x'}] case alt+c", off if query.fold else on),
         ]
-        self.query_one("#search-switches", Static).update(Content("").join(parts))
+        switches = Content("").join(parts)
+        self.query_one("#search-switches", Static).update(switches)
+        room = self.size.width - len(_PROMPTS[self.purpose]) - _TERM - switches.cell_length - 1
+        choices = (query.wrong, query.wrong.removeprefix(f"{NO_REGEX}: "))
+        wrong = longest(choices, room) or clip_words(choices[-1], room)
+        self.query_one("#search-wrong", Static).update(Content.styled(f" {wrong}" if wrong else "", "bold $hcs-bad"))

@@ -47,6 +47,7 @@ class Made:
         self.size = self.lines = 0
         self.late = False  # a log brought old lines
         self._newest = -math.inf
+        self._days: set[int] = set()  # at most two: that there are several is all that counts
         cut = [(s.first, s.followed.east or 0) for s in self.sources.values() if s.cut and s.first is not None]
         self._since = max(cut, default=None)  # and how far east the clock is that shows it
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -80,11 +81,18 @@ class Made:
         """Whether a log that was not there at first brings old lines, or has caught up."""
         if self._since is None:
             self._since = at, source.followed.east or 0
+        if len(self._days) < 2:
+            self._days.add(math.floor(at + (source.followed.east or 0)) // _DAY)
         if live and at >= self._newest - LATE:
             source.settled = True
         elif live and not source.settled:
             self.late = True
         self._newest = max(self._newest, at)
+
+    @property
+    def days(self) -> bool:
+        """Whether its lines are of several days, by their hosts' clocks."""
+        return len(self._days) > 1
 
     @property
     def since(self) -> str:

@@ -66,6 +66,11 @@ class MergedLog:
         return self._made.since if self._made else ""
 
     @property
+    def days(self) -> bool:
+        """Whether the lines are of several days."""
+        return self._made.days if self._made else False
+
+    @property
     def zones(self) -> bool:
         """Whether the hosts' clocks show different times."""
         return len({s.followed.east for s in self._made.sources.values()} - {None}) > 1 if self._made else False

@@ -71,9 +71,11 @@ class LogPane(Sheet, can_focus=True):
     def reader(self) -> LogReader | None:
         return self._readers.get(self.server) if self.server else None
 
-    def show(self, server: str | None, path: Path | None, heads: Mapping[str, str] = NO_HEADS) -> None:
+    def show(
+        self, server: str | None, path: Path | None, heads: Mapping[str, str] = NO_HEADS, *, days: bool = False
+    ) -> None:
         """Show the log of ``server``; another ``path`` (a new run) begins at its end. ``heads`` stand before the lines
-        of a merged log, of which another ``path`` holds the same and more."""
+        of a merged log, of which another ``path`` holds the same and more; ``days``: they are of several days."""
         if server is not None:
             reader = self._readers.get(server)
             if reader is None or reader.file.path != path:
@@ -81,6 +83,7 @@ class LogPane(Sheet, can_focus=True):
                 reader.wrapped, reader.times = self.wrapped, self.times
                 if server == self.server:
                     self._stand_on(None)
+            reader.days = days
         if server != self.server:
             self.server, self.message, self._picking = server, "", ""
             self._stand_on(None)

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+NO_REGEX = "no regular expression"
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -34,7 +36,7 @@ class Query:
             re.compile(self.term)
         except (re.error, OverflowError, RecursionError) as error:
             place = f" at character {error.pos + 1}" if isinstance(error, re.error) and error.pos is not None else ""
-            return f"no regular expression: {getattr(error, 'msg', error)}{place}"
+            return f"{NO_REGEX}: {getattr(error, 'msg', error)}{place}"
         return "a repeat or choice inside a repeat may take for ever" if _nests(self.term) else ""
 
     @property

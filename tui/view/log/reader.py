@@ -27,6 +27,7 @@ _KEPT: dict[str, str | Callable[[re.Match[str]], str]] = {
     "short": r"\1\2 ",
     "none": lambda stamp: f"{stamp[2].strip()} " if stamp[2] else "",
 }
+_DATED = re.compile(r"\[\d{4}-(\d\d-\d\d) " + _STAMP.pattern.partition(" ")[2])
 _SPARE = 400
 NO_HEADS: Mapping[str, str] = {}
 
@@ -45,6 +46,7 @@ class LogReader:
         self.following = True
         self.wrapped = False
         self.times = TIMES[0]
+        self.days = False  # its lines are of several days, which the short times tell
         self.x = 0
         self.top = 0
         self.sub = 0
@@ -298,7 +300,7 @@ class LogReader:
     @property
     def _manner(self) -> tuple[object, ...]:
         """All that the rows of a line depend on but the line."""
-        return (self.columns, self.x, self.wrapped, self.times, self.found, self.hit, self.picked)
+        return (self.columns, self.x, self.wrapped, self.times, self.days, self.found, self.hit, self.picked)
 
     def _all(self) -> list[LogLine]:
         return [*self.window.lines, *self.window.living]
@@ -310,6 +312,8 @@ class LogReader:
         return len(wrapped(text, max(1, self.columns - 1 - cell_len(head))))
 
     def _text(self, line: LogLine) -> str:
+        if self.days and self.times == "short":
+            return _DATED.sub(r"\1 \2\3 ", line.text, count=1)
         return line.text if self.times == "full" else _STAMP.sub(_KEPT[self.times], line.text, count=1)
 
     def _line_rows(self, line: LogLine) -> list[Row]:

@@ -8,7 +8,7 @@ from rich.cells import cell_len, set_cell_size
 
 from tui.view.draw.row import Row, Span, width
 
-_TIME = re.compile(r"(?:\[\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z_]+\d+)*\]? ")
+_TIME = re.compile(r"(?:\[\d{4}-\d\d-\d\d |\d\d-\d\d )?\d\d:\d\d:\d\d(?:\.\d+)?(?: [A-Z_]+\d+)*\]? ")
 
 
 def marked(row: Row, found: re.Pattern[str] | None, *, current: bool) -> Row:

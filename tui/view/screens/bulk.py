@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import ClassVar
@@ -16,6 +17,7 @@ from tui.view.draw.row import clip
 from tui.view.glance import Glance
 from tui.view.screens.confirm import Asking
 
+_NAMED = 200  # characters of names
 VERBS = {"launch": "l", "relaunch": "R", "kill": "K"}
 
 
@@ -52,9 +54,9 @@ class Bulk(Asking[str]):
             yield Static(listed_words(self._listed, self._of), markup=False, classes="text")
             with Container(classes="buttons column"):
                 yield Button("Leave them", id="no")
-                for verb, key in VERBS.items():
-                    count = self._counts[verb]
-                    yield Button(f"{verb.capitalize()} {count} ({key})", id=verb, disabled=not count)
+                for verb, count in self._counts.items():
+                    if count:
+                        yield Button(f"{verb.capitalize()} {count} ({VERBS[verb]})", id=verb)
 
     def on_mount(self) -> None:
         self.query_one("#no").focus()
@@ -73,7 +75,8 @@ def listed_words(listed: Sequence[Glance], of: int) -> str:
     hosts = sorted({g.state.info.host for g in listed if g.state.info.host})
     strangers = sum(g.state.info.stranger is not None for g in listed)
     found = f" {strangers} found running {'is' if strangers == 1 else 'are'} left alone." if strangers else ""
-    which = f"All {of} servers" if len(listed) == of else f"{len(listed)} of {of} servers, as the board lists them"
+    every = {1: "The one server", 2: "Both servers"}.get(of, f"All {of} servers")
+    which = every if len(listed) == of else f"{len(listed)} of {of} servers, as the board lists them"
     told = ", ".join(f"{count} {phase}" for phase, count in phases.items())
     where = f" on {clip(', '.join(hosts), 60)}" if hosts else ""
     return f"{which}{where}: {told}.{found}"
@@ -90,4 +93,19 @@ def ending_words(verb: str, names: Sequence[str], glances: Sequence[Glance]) -> 
     too = f" {others} that do{'es' if one else ''} not run {'is' if one else 'are'} launched."
     if verb == "kill":
         too = f" {others} restart{' that is to come is' if one else 's that are to come are'} given up."
-    return f"{clip(', '.join(ended), 200)} will be {becomes}.{lost}{too if others else ''}"
+    away = sum(g.unreachable for g in glances if g.name in names)
+    far = f" {away} out of reach: as long as no host answers, nothing is done to {'it' if away == 1 else 'them'}."
+    return f"{_names(ended)} will be {becomes}.{lost}{too if others else ''}{far if away else ''}"
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """A key that sorts ``demo2`` before ``demo10``."""
+    return [(text, int(number or 0)) for text, number in re.findall(r"(\D*)(\d*)", name)]
+
+
+def _names(names: Sequence[str]) -> str:
+    """In their natural order, those that have room whole, and how many more there are."""
+    told = sorted(names, key=_natural)
+    shown = [name for n, name in enumerate(told) if sum(len(one) + 2 for one in told[: n + 1]) <= _NAMED] or told[:1]
+    more = len(told) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "")

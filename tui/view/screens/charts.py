@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from textual.app import ComposeResult
+from textual.app import ComposeResult, RenderResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
@@ -68,6 +68,26 @@ class Legend(Sheet):
         return [legend(self.shown, self.hidden, self.selected, columns)]
 
 
+class Chart(PlotextPlot):
+    """One figure of several servers, drawn when it is painted: for the size that it then has."""
+
+    app: HcsApp
+
+    def __init__(self, plot: Plot) -> None:
+        super().__init__(id=plot.id)
+        self._what = plot
+        self._shown: Sequence[Glance] = ()
+
+    def show(self, shown: Sequence[Glance]) -> None:
+        """Draw these with the next frame."""
+        self._shown = shown
+        self.refresh()
+
+    def render(self) -> RenderResult:
+        _draw(self, self._shown, self._what, inks_of(self.app))
+        return super().render()
+
+
 class Charts(Screen[None]):
     """A chart per figure, a line per server; at most six servers, the selected one first. Redrawn once a second."""
 
@@ -82,7 +102,7 @@ class Charts(Screen[None]):
     Charts Legend { height: 1; }
     Charts .band { height: 2fr; layout: horizontal; }
     Charts #first { height: 3fr; }
-    Charts PlotextPlot { height: 1fr; }
+    Charts Chart { height: 1fr; }
     Charts .none { display: none; }
     """
 
@@ -104,6 +124,7 @@ class Charts(Screen[None]):
     def on_mount(self) -> None:
         acts = {act.id: act for act in self.app.acts}
         self.query_one(Footer).keys = [acts["back"], acts["up"], acts["down"], _ALONE]
+        self.redraw()  # all but the sizes is known before the first paint
         if not self.app.frozen:
             self.set_interval(1, self.redraw)
 
@@ -133,20 +154,16 @@ class Charts(Screen[None]):
 
     def redraw(self) -> None:
         """Draw the newest series."""
-        header = self.query_one(Header)
-        header.title, header.glances, header.now = self.app.source.title, self.app.glances, self.app.source.now()
-        header.read_only = self.app.source.read_only
-        header.redraw()
+        self.query_one(Header).tell(self.app.source, self.app.glances)
         told = chosen(self.app.glances, self.app.selected, _MOST)
         shown = told[:1] if self.alone else told
         sheet = self.query_one(Legend)
         sheet.shown, sheet.hidden, sheet.selected = shown, with_series(self.app.glances) - len(shown), self.app.selected
         sheet.redraw()
         mamba = any(s.mamba is not None for g in shown for s in g.state.log.series[-1:])
-        self.query_one("#mamba-panel").set_class(not mamba or self.size.width < 100, "none")
-        inks = inks_of(self.app)
-        for plot in PLOTS:
-            _draw(self.query_one(f"#{plot.id}", PlotextPlot), shown, plot, inks)
+        self.query_one("#mamba-panel").set_class(not mamba or self.app.size.width < 100, "none")
+        for chart in self.query(Chart):
+            chart.show(shown)
 
 
 def legend(shown: Sequence[Glance], hidden: int, selected: str | None, columns: int) -> Row:
@@ -175,7 +192,7 @@ def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) 
     width = columns - max(map(len, labels)) - 2
     low, across = series.time_axis(min((age for age, _ in told), default=0.0), width)
     plot.xlim(low, 0)
-    plot.ylim(0, top)
+    plot.ylim(*series.value_limits(top, rows - _FRAME))
     plot.xticks([at for at, _ in across], [label for _, label in across])
     plot.yticks(up, labels)
     plot.ticks_color(inks.rgb("muted"))
@@ -185,14 +202,14 @@ def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) 
             ages, values = zip(*stretch, strict=True)
             plot.plot(ages, values, color=inks.rgb(LINES[n]), marker=_LETTERS[n] if inks.ascii else "braille")
     for n, line in enumerate(lines):
-        at = letters(line, low, width, n)
+        at = [(age, series.on_row(v, top, rows - _FRAME)) for age, v in letters(line, low, width, n)]
         if at:
             plot.scatter(*zip(*at, strict=True), color=inks.rgb(LINES[n]), marker=_LETTERS[n])
-    widget.refresh()
 
 
 def letters(line: Sequence[Sequence[series.Point]], low: float, columns: int, place: int) -> list[series.Point]:
-    """The points of a line that carry its letter: one each ``_EVERY`` columns, for each line at other columns."""
+    """The points of a line that carry its letter: one each ``_EVERY`` columns, for each line at other columns; at least
+    one, for each line at another part of it."""
     told = [point for stretch in line for point in stretch]
     out = []
     for column in range(4 + place * (_EVERY // _MOST), columns, _EVERY):
@@ -200,7 +217,7 @@ def letters(line: Sequence[Sequence[series.Point]], low: float, columns: int, pl
         nearest = min(told, key=lambda point: abs(point[0] - age), default=None)
         if nearest and abs(nearest[0] - age) <= -low / columns * 2:
             out.append(nearest)
-    return out
+    return out or told[len(told) * (2 * place + 1) // (2 * _MOST) :][:1]
 
 
 def _now(glance: Glance) -> float | None:
@@ -209,7 +226,7 @@ def _now(glance: Glance) -> float | None:
 
 
 def _panel(plot: Plot) -> Container:
-    panel = Container(PlotextPlot(id=plot.id), id=f"{plot.id}-panel", classes="panel")
+    panel = Container(Chart(plot), id=f"{plot.id}-panel", classes="panel")
     panel.border_title = plot.title
     return panel
 

@@ -36,10 +36,27 @@ def question(chosen: Glance, becomes: str) -> str:
     running = chosen.sample.running if chosen.sample else None
     lost = f" Its {running} running request{'s are' if running != 1 else ' is'} lost." if running else ""
     what = f"{chosen.name}{where}, {chosen.phase.value}{up}, will be {becomes}.{lost}"
+    if chosen.unreachable:
+        what = _out_of_reach(chosen, becomes)
     stranger = chosen.state.info.stranger
     if stranger is None:
         return what
     return f"{what}\nIt was not launched from here: {stranger.owner} started it.\n{clip(stranger.command, 180)}"
+
+
+def _out_of_reach(chosen: Glance, becomes: str) -> str:
+    """Nobody sees what it does now: what was seen last, and what can be done from here."""
+    since = chosen.state.unreachable_since or chosen.now
+    silent = max(0.0, chosen.now - since)
+    up = "" if chosen.uptime is None else f" for {units.span(max(0.0, chosen.uptime - silent))}"
+    running = chosen.sample.running if chosen.sample else None
+    busy = f", with {running} running request{'s' if running != 1 else ''}" if running else ""
+    at = time.strftime("%H:%M:%S", time.localtime(since))
+    return (
+        f"{chosen.state.info.host or chosen.name} is out of reach since {at} ({units.span(silent)}). When it was last "
+        f"seen, {chosen.name} was {chosen.phase.value}{up}{busy}.\n"
+        f"As long as its host does not answer it stays as it is; if it answers by now, it will be {becomes}."
+    )
 
 
 class Asking(ModalScreen[Reply]):

@@ -88,7 +88,8 @@ class EditFlags(ModalScreen[Overrides | None]):
 def _told(edited: Edit, plan: str, ink: str, ends: str) -> Content:
     """What matters most first: a small terminal shows the beginning."""
     parts = [Content.styled(f"✖ {clean(error)}\n", "$hcs-bad") for error in edited.errors]
-    parts += [Content.styled(f"{plan}\n", f"$hcs-{ink}"), Content(f"{clean(ends)}\n")]
+    if not edited.errors:  # from what cannot be nothing follows
+        parts += [Content.styled(f"{plan}\n", f"$hcs-{ink}"), Content(f"{clean(ends)}\n")]
     parts += [Content.styled(f"⚠ {clean(warning)}\n", "$hcs-warn") for warning in edited.warnings]
     parts += [_change(change) for change in edited.changes]
     if not edited.changes:

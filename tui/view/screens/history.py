@@ -10,7 +10,6 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
@@ -19,14 +18,13 @@ from tui.fleet.api import FetchLog, Outcome, PastRuns
 from tui.fleet.runs import PastRun
 from tui.report.clean import clean
 from tui.report.runs import comparison as compared
-from tui.report.runs import comparison_text
 from tui.sglang import failures, verdict
 from tui.sglang.model import Phase, Stage
 from tui.view.draw import units
 from tui.view.draw.listing import Column, listing
 from tui.view.draw.row import wrap
 from tui.view.glance import GLYPHS
-from tui.view.screens.told import Told
+from tui.view.screens.told import Compared
 
 if TYPE_CHECKING:
     from tui.view.app import HcsApp
@@ -157,8 +155,7 @@ class History(ModalScreen[None]):
         if not all(run.read for run in chosen[:_MOST]):
             self.notify("their logs are still to be read")
             return
-        text = comparison_text(compared(chosen[:_MOST]))
-        self.app.push_screen(Told(f"Runs of {self._server}", Content(clean(text)), wrap=False))
+        self.app.push_screen(Compared(f"Runs of {self._server}", compared(chosen[:_MOST])))
 
 
 def run_row(run: PastRun, now: float, marked: bool = False) -> list[str]:
@@ -169,7 +166,7 @@ def run_row(run: PastRun, now: float, marked: bool = False) -> list[str]:
     took = sum(s.seconds or 0.0 for s in verdict.stages(run.state) if s.stage is not Stage.READY)
     ready = run.state.ready_at is not None or run.state.log.ready
     exit = run.state.exit
-    how = "" if exit is None else exit.signal or ("" if exit.status is None else f"exit {exit.status}")
+    how = "" if exit is None else exit.by or ("" if exit.status is None else f"exit {exit.status}")
     told = f"{GLYPHS[phase]} {phase.value} {how if phase is not Phase.READY else ''}"
     if not run.read:  # its log may tell another outcome, or none
         told = f"… {'lives' if record.alive else how or 'ended'}"
@@ -190,4 +187,5 @@ def _why(run: PastRun) -> list[str]:
     if not run.read:
         return [_UNREAD]
     failure = verdict.failure(run.state)
-    return [failures.short(failure)] if failure else list(run.state.notes)
+    words = [failures.short(failure)] if failure else list(run.state.notes)
+    return [*words, *run.state.warnings]

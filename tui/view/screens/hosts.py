@@ -69,7 +69,9 @@ class Hosts(Screen[None]):
     app: HcsApp
 
     def compose(self) -> ComposeResult:
-        yield Header(id="header")
+        header = Header(id="header")
+        header.tell(self.app.source, self.app.glances)
+        yield header
         yield Panel(HostSheet(id="hosts"), title="HOSTS", id="hosts-panel")
         yield Footer(id="footer")
 
@@ -86,10 +88,7 @@ class Hosts(Screen[None]):
 
     def redraw(self) -> None:
         """Draw what is known now."""
-        header = self.query_one(Header)
-        header.title, header.glances, header.now = self.app.source.title, self.app.glances, self.app.source.now()
-        header.read_only = self.app.source.read_only
-        header.redraw()
+        self.query_one(Header).tell(self.app.source, self.app.glances)
         sheet = self.query_one(HostSheet)
         sheet.redraw()
         sheet.tell()

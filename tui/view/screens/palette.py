@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from tui.view.actions import possible
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -30,8 +32,8 @@ class Commands(Provider):
 
     def _all(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
         app = cast("HcsApp", self.app)
-        for act in app.acts:
-            if act.palette and not (act.changes and app.source.read_only):
+        for act in possible(app.acts, read_only=app.source.read_only, saved=app.only_saved):
+            if act.palette:
                 yield f"{act.name}  ({act.key})", act.help, partial(app.run_action, act.id)
         for glance in app.glances:
             yield (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import ScrollableContainer
@@ -13,6 +15,9 @@ from textual.widgets import Static
 
 from tui.fleet.api import Outcome
 from tui.report.clean import clean
+from tui.view.draw.listing import side_by_side
+
+_EDGES = 6  # columns of a dialog's border, padding and scrollbar
 
 
 class Told(ModalScreen[None]):
@@ -27,8 +32,26 @@ class Told(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         with ScrollableContainer(classes="dialog told" if self._wrap else "dialog told as-is") as dialog:
             dialog.border_title = self._title
-            dialog.border_subtitle = "Esc closes"
+            dialog.border_subtitle = "↑↓ scroll · Esc closes"
             yield Static(self._text, markup=False, classes="text" if self._wrap else "")
+
+
+class Compared(Told):
+    """Rows of (what, value of each), all of them side by side at any width."""
+
+    def __init__(self, title: str, rows: Sequence[Sequence[str]]) -> None:
+        super().__init__(title, Content(""), wrap=False)
+        self._rows = rows
+
+    def on_mount(self) -> None:
+        self._draw(self.app.size.width)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._draw(event.size.width)
+
+    def _draw(self, columns: int) -> None:
+        lines = side_by_side(self._rows, columns - _EDGES)
+        self.query_one(Static).update("\n".join(clean(line) for line in lines))
 
 
 def smoke(outcome: Outcome) -> Content:
