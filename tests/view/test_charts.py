@@ -119,3 +119,39 @@ async def test_what_is_no_number_ends_nothing(tmp_path: Path) -> None:
         await pilot.press("c")
         await pilot.pause()
         assert "tokens per second" in screen_text(app)
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5, 9, 17, 40])
+@pytest.mark.parametrize("largest", [1.0, 12.0, 81.0, 14_000.0])
+def test_zero_and_ticks_are_in_the_middle_of_their_rows(rows: int, largest: float) -> None:
+    """By rows, as ticks are drawn, and by dots, as lines are."""
+    top, ticks = series.value_axis(largest, rows)
+    low, high = series.value_limits(top, rows)
+    for tick in ticks:
+        row = round(tick / top * (rows - 1))
+        share = (tick - low) / (high - low)
+        assert round(share * (rows - 1)) == row and round(share * (rows * 4 - 1), 6) == row * 4 + 1
+    for part in range(101):
+        value = top * part / 100
+        dot = int(0.5 + round((value - low) / (high - low) * (rows * 4 - 1), 8))
+        assert round(series.on_row(value, top, rows) / top * (rows - 1), 6) == dot // 4, "a letter is on its line"
+
+
+def test_each_line_has_its_letter_however_short_it_is() -> None:
+    line = [[(float(n), 5.0) for n in range(-12, 1)]]
+    told = [letters(line, -600.0, 30, place) for place in range(6)]
+    assert all(told) and len({at for one in told for at, _ in one}) == 6
+    assert letters([[(0.0, 5.0)]], -600.0, 30, 5) == [(0.0, 5.0)]
+
+
+async def test_what_is_zero_lies_on_the_zero_line(tmp_path: Path) -> None:
+    source = sources.fleet(tmp_path)
+    for state in source.servers[:2]:
+        series_ = tuple(replace(s, queued=0, kv=0.0) for s in state.log.series[-40:])
+        source.change(state.info.name, log=replace(state.log, series=series_))
+    app = HcsApp(source, frozen=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("c")
+        await pilot.pause()
+        zero = next(row for row in screen_text(app).split("\n") if row.count("0├") == 3)
+        assert "⠤⠤⠤" in zero and "⣀" not in zero and zero.count("a") >= 2 and zero.count("b") >= 2, zero

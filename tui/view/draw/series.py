@@ -16,6 +16,7 @@ Point = tuple[float, float]
 LONGEST = 600.0  # seconds that a chart shows
 SHORTEST = 60.0
 _STEPS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+_DOTS = 4  # in the height of a row
 _GAP = 15.0  # seconds without a figure that are a gap, not a line
 
 
@@ -74,6 +75,19 @@ def value_axis(largest: float, rows: int, apart: int = 3, most: float = math.inf
         choices.append((step * room / wide, step, room // wide))
     top, step, count = min(choices)
     return top, [step * n for n in range(count + 1) if step * n <= most]
+
+
+def value_limits(top: float, rows: int) -> tuple[float, float]:
+    """The values at the lower and upper end of ``rows`` of four dots each, so that zero and every tick of an axis up to
+    ``top`` is a dot in the middle of its row, where the row's line is."""
+    dot = top / (_DOTS * max(1, rows - 1))
+    return -dot, top + (_DOTS - 2) * dot
+
+
+def on_row(value: float, top: float, rows: int) -> float:
+    """The value of the line of that row in which ``value`` is drawn."""
+    dots = _DOTS * value / top * max(1, rows - 1)
+    return math.floor((dots + 1.5) / _DOTS) * top / max(1, rows - 1)
 
 
 def _round(least: float) -> float:
