@@ -104,7 +104,7 @@ async def test_the_lock_is_held_while_anything_of_the_server_lives(local: HostLi
     ended = await ear.ended(run.run)
     assert ended.exit and len(ended.exit.left) == 1
     error = await refusal(local, python(SLEEP))
-    assert "alice@desk" in error.message
+    assert f"pid {ended.exit.left[0]} " in error.message and "hcs-tui down" in error.remedy
     assert (await local.kill(run.run, 1)).left == ()
     assert (await local.launch(python(SLEEP))).alive
 

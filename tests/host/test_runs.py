@@ -82,7 +82,7 @@ async def test_a_keeper_whose_run_was_deleted_leaves_with_its_server(local: Host
     [
         ("process.json", {"boot_id": "another boot"}, "rebooted"),
         ("process.json", {"start": 1}, "reused"),
-        ("process.json", {"pid": 2**22 + 1}, "unrecorded"),
+        ("process.json", {"pid": 2**22 + 1, "keeper": {"pid": 2**22 + 1, "start": 1}}, "unrecorded"),
         ("run.json", {"format": 99, "argv": {"new": "shape"}, "started": "noon"}, "newer"),
     ],
 )

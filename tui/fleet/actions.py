@@ -146,11 +146,24 @@ class Actions:
         return False
 
     async def _relaunch(self, hello: Hello, server: Server) -> Outcome:
-        ended = await self._kill(None) if self._supervisor.running else None
+        ended = await (self._kill(None) if self._supervisor.running else self._sweep())
         if ended and not ended.ok:
             return ended
         self._supervisor.server = server
         return after(ended, await self._launch(hello))
+
+    async def _left(self) -> str | None:
+        """The run on the host that is over and has left processes."""
+        records = await self._link.runs(self._profile, self._name)
+        return next((record.run for record in records if record.exit and record.exit.left), None)
+
+    async def _sweep(self) -> Outcome | None:
+        """End what a run that is over has left, which would keep the next from being launched."""
+        run = await self._left()
+        if run is None:
+            return None
+        report = await self._link.kill(run, self._server.stop_grace, who=translate.who(), sweep=True)
+        return translate.kill_outcome(self._name, report)
 
     async def _restart(self, hello: Hello, run: str) -> Outcome:
         try:
@@ -166,6 +179,8 @@ class Actions:
     async def _kill(self, grace: float | None, patience: float = PATIENCE) -> Outcome:
         run, exit_ = self._supervisor.state.run, self._supervisor.state.exit
         over = run is None or not (self._supervisor.running or exit_ is None or exit_.left)
+        if run is None and (left := await self._left()):  # of which a launch was refused
+            return translate.kill_outcome(self._name, await end(self._link, left, self._server, grace, patience))
         if run is None or (over and self._server.restart == "never"):
             return Outcome(True, f"{self._name} does not run: nothing left", {"left": []})
         if not over:

@@ -101,9 +101,8 @@ def server_info(server: Server, version: str | None = None) -> ServerInfo:
 
 
 def run_exit(exit: RunExit) -> Exit:
-    return Exit(
-        exit.status, exit.signal, exit.oom_killed, exit.at, exit.left, refusal(*exit.refused) if exit.refused else None
-    )
+    refused = refusal(*exit.refused) if exit.refused else None
+    return Exit(exit.status, exit.signal, exit.oom_killed, exit.at, exit.left, refused, exit.leftover, exit.unforced)
 
 
 def refusal(message: str, remedy: str, kind: str) -> Failure:

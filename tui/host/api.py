@@ -96,6 +96,8 @@ class RunExit:
     at: float
     left: tuple[int, ...] = ()
     refused: tuple[str, str, str] | None = None  # (message, remedy, failure.kind), of a program that never ran
+    leftover: str = ""  # what of it lives on, and what ends that
+    unforced: bool = False  # ended by SIGKILL, though it was sent SIGTERM alone: SGLang ends itself this way
 
 
 @dataclass(frozen=True, slots=True)

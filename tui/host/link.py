@@ -27,7 +27,6 @@ from tui.host.api import (
     LogBytes,
     PrunedRun,
     RunEnded,
-    RunExit,
     RunRecord,
     RunWatch,
 )
@@ -35,6 +34,7 @@ from tui.host.awake import SleepWatch
 from tui.host.channel import Channel
 from tui.host.forward import Forwards
 from tui.host.machine import Machine, machine_of
+from tui.host.records import exit_of, record_of
 from tui.host.session import Frame, Session
 from tui.host.wording import FINAL
 
@@ -201,7 +201,7 @@ class HostLink:
             self._tell(RunWatch(**{**header, "pids": tuple(header["pids"]), "warnings": tuple(header["warnings"])}))
         elif kind == "ended":
             self._watched.discard(header["run"])
-            self._tell(RunEnded(header["run"], _exit(header["exit"]), header["log_size"]))
+            self._tell(RunEnded(header["run"], exit_of(header["exit"]), header["log_size"]))
 
     def _on_log(self, header: dict[str, Any], body: bytes) -> None:
         session = self._session
@@ -227,11 +227,11 @@ class HostLink:
 
     async def launch(self, spec: LaunchSpec) -> RunRecord:
         _, body = await self._live().request("launch", _spec(spec), within=LAUNCH_SECONDS)
-        return _record(json.loads(body))
+        return record_of(json.loads(body))
 
     async def runs(self, profile: str | None = None, server: str | None = None) -> list[RunRecord]:
         _, body = await self._live().request("runs", profile=profile, server=server)
-        return [_record(record) for record in json.loads(body)]
+        return [record_of(record) for record in json.loads(body)]
 
     async def prune(
         self, profile: str, server: str, *, keep: int | None = None, keep_bytes: float | None = None, dry: bool = False
@@ -355,7 +355,7 @@ class HostLink:
 
     async def discover(self) -> list[Found]:
         _, body = await self._live().request("discover", within=DISCOVER_SECONDS)
-        return [Found(**{**told, "record": _record(told["record"])}) for told in json.loads(body)]
+        return [Found(**{**told, "record": record_of(told["record"])}) for told in json.loads(body)]
 
     async def listeners(self, ports: Sequence[int]) -> Mapping[int, str]:
         _, body = await self._live().request("listeners", ports=list(ports))
@@ -383,18 +383,3 @@ async def _rest(seconds: float) -> None:
 def _spec(spec: LaunchSpec) -> dict[str, Any]:
     asked = {field.name: getattr(spec, field.name) for field in fields(spec)}
     return {**asked, "env": dict(spec.env)}
-
-
-def _exit(told: Mapping[str, Any] | None) -> RunExit | None:
-    if told is None:
-        return None
-    refused = told.get("refused")
-    return RunExit(
-        told.get("status"), told.get("signal"), told.get("oom_killed"), told["at"], tuple(told.get("left") or ()),
-        (refused["message"], refused["remedy"], refused["failure"]) if refused else None,
-    )  # fmt: skip
-
-
-def _record(told: dict[str, Any]) -> RunRecord:
-    known = {name: told[name] for name in RunRecord.__dataclass_fields__ if name in told}
-    return RunRecord(**{**known, "argv": tuple(told["argv"]), "exit": _exit(told["exit"])})

@@ -38,7 +38,7 @@ def run_report(run: PastRun, now: float) -> Report:
         "log_bytes": record.log_size,
         "who": record.who,
         "argv_digest": argv_digest(record.argv),
-        "notes": list(state.notes),
+        "notes": [*state.warnings, *state.notes],
     }
 
 
@@ -61,7 +61,7 @@ def runs_table(runs: Sequence[PastRun], now: float) -> str:
     for run in runs:
         failure = verdict.failure(run.state)
         words = [short(failure)] if failure else list(run.state.notes)
-        for word in words:
+        for word in (*words, *run.state.warnings):
             lines += wrapped(f"{run.record.run}: {word}", 100)
     return "\n".join(lines)
 
@@ -85,7 +85,7 @@ def _row(run: PastRun, now: float) -> list[str]:
 def _state(run: PastRun) -> str:
     """The phase, and how the process ended."""
     end = run.state.exit
-    how = "" if end is None else end.signal or ("" if end.status is None else f"exit {end.status}")
+    how = "" if end is None else end.by or ("" if end.status is None else f"exit {end.status}")
     return f"{verdict.phase(run.state).value} {how}".strip()
 
 

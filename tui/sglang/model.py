@@ -123,6 +123,13 @@ class Exit:
     at: float | None = None
     left: tuple[int, ...] = ()  # pids of the run that outlived its main process
     refused: Failure | None = None  # of a program that never ran: its setup lines failed, or it cannot be executed
+    leftover: str = ""  # what of it lives on, and what ends that
+    unforced: bool = False  # ended by SIGKILL, though it was sent SIGTERM alone: SGLang ends itself this way
+
+    @property
+    def by(self) -> str:
+        """The signal in a word or two; empty without one. A SIGKILL that nobody sent must not read as a forced end."""
+        return "after SIGTERM" if self.unforced else self.signal or ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
             return ServerState(state.info, refused=event.failure, seen_at=event.at, restarts=state.restarts)
         case Exited():
             ended = replace(state, exit=event.exit, alive=False, listening="none", vanished=False, seen_at=event.at)
-            return replace(ended, warnings=())
+            return replace(ended, warnings=(event.exit.leftover,) if event.exit.leftover else ())
         case Vanished():
             return replace(state, vanished=True, alive=False, listening="none", warnings=(), seen_at=event.at)
         case StopAsked():

@@ -104,11 +104,15 @@ class Check:
         port = self._spec.get("port")
         if port:
             self._guard("port", lambda: preflight.port_free(port), "%s is free" % port)
-        self._guard("running", lambda: preflight.nobody_runs(self._agent.runs, self._spec), "not yet")
+        self._guard("running", self._nobody_there, "not yet")
         total, free = available()
         text = "%.1f of %.1f GiB available" % (free / GIB, total / GIB)
         self._rows.append(["memory", "pass", text, ""])
         self._limits()
+
+    def _nobody_there(self) -> None:
+        preflight.nobody_runs(self._agent.runs, self._spec)
+        preflight.nobody_left(self._agent.runs, self._spec)
 
     def _limits(self) -> None:
         locked = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]

@@ -62,6 +62,16 @@ def mark(folder: str, name: str, request: Request, **more: Any) -> None:
         pass  # a full disk must not keep a server alive
 
 
+def mark_forced(folder: str) -> None:
+    """Write down that whoever was asked to stop gets more than SIGTERM."""
+    stop = load(folder, "stop.json").fields
+    if stop and not stop.get("forced"):
+        try:
+            write_json(os.path.join(folder, "stop.json"), dict(stop, forced=True))
+        except OSError:
+            pass
+
+
 def asked_before(folder: str) -> bool:
     return os.path.exists(os.path.join(folder, "kill.json"))
 
@@ -144,7 +154,8 @@ class Kill:
         main = self._main()
         if main is not None:
             if self._about.folder is not None and not self._request.header.get("sweep"):
-                mark(self._about.folder, "stop.json", self._request)
+                before = load(self._about.folder, "stop.json").fields or {}
+                mark(self._about.folder, "stop.json", self._request, forced=before.get("forced", False))
             self._send(main, signal.SIGTERM)
             self._wake(main)
         self._wake_keeper()
@@ -188,6 +199,8 @@ class Kill:
         again = self._killed is not None
         now = monotonic()
         self._killed = self._killed or now
+        if self._about.folder is not None and self._main() is not None:
+            mark_forced(self._about.folder)
         left = self._scan()
         while left and now < self._killed + self._settle:
             for proc in left:

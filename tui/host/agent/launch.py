@@ -121,15 +121,18 @@ def take_lock(server_dir: str, spec: Mapping[str, Any]) -> int | None:
 
 
 def held(agent: Agent, server_dir: str, spec: Mapping[str, Any]) -> tuple[str, str]:
-    """Who has the lock, and since when."""
+    """Who has the lock, and since when; what to do."""
     running = preflight.running(agent.runs, spec)
     if running:
         return preflight.already(spec, running), "Watch that one, or kill it first."
+    left = preflight.left(agent.runs, spec)
+    if left:
+        return preflight.outlived(spec, left)
     holder = load(server_dir, "lock").fields or {}
     since = ", since %s" % preflight.clock(holder["at"]) if holder else ""
     return (
         "%s is being launched or ended right now by %s%s." % (spec["server"], holder.get("who") or "somebody", since),
-        "Wait until that is done; what is left of its processes keeps the lock.",
+        "Wait until that is done.",
     )
 
 

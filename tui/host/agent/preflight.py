@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from . import outcome
 from .requests import Refused
 from .runs import Runs
 from .sockets import who_listens
@@ -61,6 +62,24 @@ def already(spec: Mapping[str, Any], record: Mapping[str, Any]) -> str:
     return "%s already runs as pid %s (run %s), launched by %s at %s." % (
         spec["server"], record["pid"], record["run"], record["who"] or "somebody", clock(record["started"])
     )  # fmt: skip
+
+
+def left(runs: Runs, spec: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The run that is over and whose keeper stays, and keeps the server's lock, since some of its processes live."""
+    found = runs.records(spec["profile"], spec["server"])
+    return next((one for one in found if (one["exit"] or {}).get("leftover") and outcome.keeper_lives(one)), None)
+
+
+def nobody_left(runs: Runs, spec: Mapping[str, Any]) -> None:
+    record = left(runs, spec)
+    if record:
+        raise Refused(*outlived(spec, record))
+
+
+def outlived(spec: Mapping[str, Any], record: Mapping[str, Any]) -> tuple[str, str]:
+    """What is left of a server that has ended, and what ends that."""
+    words, remedy = record["exit"]["leftover"]
+    return "%s has ended, but %s." % (spec["server"], words), remedy
 
 
 def clock(at: float) -> str:

@@ -20,6 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator
 
+ALIVE = ("running", "unkept")  # of ``outcome.fate``
+
 
 class Runs:
     """All runs of this user on this machine."""
@@ -73,7 +75,7 @@ class Runs:
             return None
         recorded, ended_as = load(folder, "process.json"), load(folder, "exit.json")
         names = named(folder)
-        asked, process, ended = about.fields or {}, recorded.fields or {}, outcome.ended(folder)
+        asked, process = about.fields or {}, recorded.fields or {}
         alive = self.alive(process)
         log = logfile.find(folder, process["pid"] if alive else None, bool(process))
         foreign = asked and any(asked.get(name, value) != value for name, value in names.items())
@@ -82,6 +84,7 @@ class Runs:
             flaws[0] = "run.json is empty"
         newer = asked.get("format", FORMAT) > FORMAT  # of which nothing can be said
         told = "" if newer else "; ".join(flaw for flaw in flaws if flaw)
+        ended, fate = self._end(folder, asked, process, bool(told))
         return {
             **names,
             "pid": process.get("pid"),
@@ -91,8 +94,8 @@ class Runs:
             "log": os.path.join(folder, "server.log"),
             "log_size": log.size,
             "log_inode": log.inode,
-            "alive": alive,
-            "fate": outcome.fate(asked, process, ended, self.boot_id, bool(told)),
+            "alive": alive if fate == "newer" else fate in ALIVE,
+            "fate": fate,
             "keeper": process.get("keeper") if process.get("boot_id") == self.boot_id else None,
             "exit": ended,
             "port": asked.get("port"),
@@ -104,6 +107,17 @@ class Runs:
             "trouble": "; ".join(words for words in (told and "unreadable: " + told, log.remark) if words),
             "at": time.time(),
         }
+
+    def _end(
+        self, folder: str, asked: dict[str, Any], process: dict[str, Any], flawed: bool
+    ) -> tuple[dict[str, Any] | None, str]:
+        """How it ended, and its fate. A keeper that is gone may have written how since that was looked for."""
+        for _ in range(2):
+            ended = outcome.ended(folder, process, self.boot_id)
+            fate = outcome.fate(asked, process, ended, self.boot_id, flawed)
+            if ended is not None or fate in ALIVE:
+                break
+        return ended, fate
 
     def alive(self, process: dict[str, Any]) -> bool:
         """Whether the main process that ``process.json`` describes lives."""

@@ -24,6 +24,7 @@ AT_LEAST = 1.0  # seconds between two reports, however little has changed
 UNKEPT = "its keeper was killed: nobody will record how it ends"
 POLL = 0.1  # seconds between two looks at a main process that cannot be waited for
 EXIT_PATIENCE = 1.0  # seconds for the keeper to write how it ended
+LEFT_PERIOD = 2.0  # seconds until what has outlived the main process is looked at, and again
 
 
 class Watch:
@@ -39,7 +40,12 @@ class Watch:
         self._sent = 0.0
         self._accepts: dict[str, bool] = {}  # by socket inode: did a connect() get through?
         self._strangers: dict[str, str] = {}
-        self._poll_end()
+        self.over = False  # its end was told; what it has left is still looked at
+        self._left_told = False
+
+    def begin(self) -> None:
+        """Wait for the end, which may have come long ago: then this tells it, and may drop the watch, at once."""
+        self._poll_end(seen_alive=False)
 
     def _open_pidfd(self) -> int:
         """Readable when the main process ends; -1 where the kernel or Python is too old."""
@@ -66,7 +72,7 @@ class Watch:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _poll_end(self) -> None:
+    def _poll_end(self, seen_alive: bool = True) -> None:
         if self._timer is not None:
             self._timer.cancel()
         if self._agent.runs.alive(self.process):
@@ -76,26 +82,46 @@ class Watch:
                 self._agent.loop.unwatch(self._pidfd)
                 os.close(self._pidfd)
                 self._pidfd = -1
-            self._await_exit(time.monotonic() + EXIT_PATIENCE)
+            self._await_exit(time.monotonic() + EXIT_PATIENCE, seen_alive)
 
-    def _await_exit(self, until: float) -> None:
+    def _await_exit(self, until: float, seen_alive: bool) -> None:
         """The keeper writes ``exit.json`` within milliseconds; a killed keeper never does."""
         ended = self._exit()
-        keeper = self.process.get("keeper") or {}
-        writing = procs.is_alive(keeper.get("pid"), keeper.get("start")) and time.monotonic() < until
+        writing = outcome.keeper_lives(self.process) and time.monotonic() < until
         if ended is None and writing:
-            self._timer = self._agent.loop.later(0.01, lambda: self._await_exit(until))
+            self._timer = self._agent.loop.later(0.01, lambda: self._await_exit(until, seen_alive))
             return
         ended = ended or self._exit()  # written just before the keeper left
         try:
             size = os.stat(self._log).st_size if self._log else None
         except OSError:
             size = None
+        self.over = True
+        if seen_alive and ended:
+            ended = dict(ended, leftover=[])  # most go in a moment
+        self._left_told = bool(ended and ended.get("leftover"))
         self._agent.loop.send({"t": "ended", "run": self.run, "exit": ended, "log_size": size})
-        self._watcher.drop(self.run)
+        if ended and ended.get("left"):
+            self._timer = self._agent.loop.later(LEFT_PERIOD, self._look_left)
+        else:
+            self._watcher.drop(self.run)
+
+    def _look_left(self) -> None:
+        """What has outlived the main process is told for as long as it lives."""
+        ended = self._exit() or {}
+        pids, words = ended.get("left") or [], ended.get("leftover") or []
+        if words or self._left_told:
+            warnings = [" → ".join(words)] if words else []
+            report = {"t": "watch", "run": self.run, "at": time.time(), "alive": False, "pids": pids}
+            self._agent.loop.send(dict(report, warnings=warnings))
+            self._left_told = bool(words)
+        if pids:
+            self._timer = self._agent.loop.later(LEFT_PERIOD, self._look_left)
+        else:
+            self._watcher.drop(self.run)
 
     def _exit(self) -> dict[str, Any] | None:
-        return outcome.ended(self._folder) if self._folder else None
+        return outcome.ended(self._folder, self.process, self._agent.runs.boot_id) if self._folder else None
 
     def sample(self, found: dict[int, procs.Proc], free: tuple[int, int]) -> bool:
         """Look, and report what has changed, or anyway after a second. True: look again soon."""
@@ -132,8 +158,8 @@ class Watch:
     def _around(self, now: float) -> dict[str, Any]:
         """The room that is left to the log, and what deserves a warning."""
         warnings = []
-        keeper = self.process.get("keeper")
-        if self._folder and keeper and not procs.is_alive(keeper.get("pid"), keeper.get("start")):
+        unkept = self._folder and not outcome.keeper_lives(self.process)
+        if unkept and self._agent.runs.alive(self.process):  # in this order: else the keeper may have ended properly
             warnings.append(UNKEPT)
         if self._room is None:
             return {"warnings": warnings}
@@ -202,8 +228,8 @@ class Watcher:
 
     def watch(self, about: Subject) -> None:
         self.drop(about.run)
-        watch = Watch(self, about)
-        self._watches[about.run] = watch
+        self._watches[about.run] = watch = Watch(self, about)
+        watch.begin()
         self._calm = False
         self.look_now()
 
@@ -223,11 +249,12 @@ class Watcher:
 
     def _look(self) -> None:
         self._timer = None
-        if not self._watches:
+        living = [watch for watch in self._watches.values() if not watch.over]
+        if not living:
             return
         found = self._processes()
         free = memory.available()
-        changed = [watch.sample(found, free) for watch in list(self._watches.values())]
+        changed = [watch.sample(found, free) for watch in living]
         self._calm = not any(changed)
         self._timer = self.agent.loop.later(CALM if self._calm else PERIOD, self._look)
 

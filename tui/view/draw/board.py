@@ -243,7 +243,7 @@ def _quiet(glance: Glance) -> str:
         case Phase.STOPPING:
             return f"ending for {units.span(glance.now - state.stop_asked)}" if state.stop_asked else "ending"
         case Phase.STOPPED:
-            how = "" if not state.exit else state.exit.signal or f"status {state.exit.status}"
+            how = "" if not state.exit else state.exit.by or f"status {state.exit.status}"
             when = f"{units.span(glance.now - state.exit.at)} ago" if state.exit and state.exit.at else ""
             return "  ".join(part for part in (when, how) if part)
         case _:
