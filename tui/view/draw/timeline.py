@@ -253,7 +253,9 @@ def _cut(drawn: list[Row], rows: int, columns: int) -> list[Row]:
 
 def _ending(end: Exit) -> str:
     how = (
-        f"by {end.signal}"
+        "after SIGTERM, by its own SIGKILL"
+        if end.unforced
+        else f"by {end.signal}"
         if end.signal
         else "with an unknown status"
         if end.status is None
