@@ -10,6 +10,9 @@ import pytest
 
 from tests.cli.test_frame import hcs_tui
 from tests.terminal import SCREEN_ON, Terminal
+from tui.fleet.saved import SavedLogs
+from tui.view.app import HcsApp
+from tui.view.snapshot import screen_text
 
 GOOD = b"[2025-12-23 03:12:20 TP0] Load weight begin. avail mem=139.11 GB\n"
 WRONG = {
@@ -51,7 +54,16 @@ def test_each_view_draws_them(folder: Path, view: str) -> None:
     assert hcs_tui("snapshot", *logs, "--out", str(out), "--view", view).code == 0
     told = out.read_text()
     assert "Load weight begin" in told or view == "board"
-    assert view != "board" or ("is empty: no server" in told and "is binary, not a log" in told)
+    assert all((why in told) is (view != "merged") for why in ("is empty: no server", "is binary, not a log"))
+
+
+async def test_the_panels_of_a_file_that_is_none_say_so(folder: Path) -> None:
+    good, binary = folder / "good.log", folder / "binary.log"
+    app = HcsApp(SavedLogs([good, binary], wrong={binary: "is binary"}), frozen=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("2")
+        await pilot.pause()
+        assert screen_text(app).count("is binary") == 3  # row, start-up, log
 
 
 @pytest.mark.parametrize("command", ["replay {}", "replay --speed 2 {}", "snapshot {} --out x.txt"])

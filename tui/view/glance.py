@@ -65,6 +65,12 @@ class Glance:
         return self.phase in (Phase.STARTING, Phase.READY, Phase.STOPPING)
 
     @property
+    def no_log(self) -> bool:
+        """Whether this is a file that was to be a saved log and is none, as its note says."""
+        state = self.state
+        return state.run is None and state.info.host is None and not state.log.size and bool(state.notes)
+
+    @property
     def local_now(self) -> float | None:
         """The host's wall clock now, where its offset is known; else the log's newest time."""
         run = self.state.run

@@ -52,7 +52,8 @@ def wall(glances: Sequence[Glance], lines: Lines, columns: int, rows: int, selec
 def _pane(glance: Glance, lines: Lines, columns: int, rows: int, selected: bool) -> list[Row]:
     action = f"select:{glance.name}"
     title = [s._replace(action=action) for s in _title(glance, columns, selected)]
-    body = lines(glance.name, columns - 1, rows - 1) or [[Span("no output yet", "muted")]]
+    none = clip_words(glance.state.notes[-1], columns - 1) if glance.no_log else "no output yet"
+    body = lines(glance.name, columns - 1, rows - 1) or [[Span(none, "muted")]]
     body += [[] for _ in range(rows - 1 - len(body))]
     return [title, *([Span("▌" if selected else " ", "accent"), *row] for row in body[: rows - 1])]
 
