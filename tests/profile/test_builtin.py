@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from tui.profile.builtin import available_profiles, builtin_profiles, find_profile
-from tui.profile.load import load
+from tui.profile.load import load, loads
 from tui.profile.problem import ProfileError
 from tui.profile.schema import profile_schema
 
@@ -46,6 +46,40 @@ def test_the_schema_agrees_with_the_loader() -> None:
         jsonschema.validate(YAML(typ="safe").load(path), schema)
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({"servers": {"a": {"prt": 1}}}, schema)
+
+
+ARGS = "args: {model-path: x}"
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        (f"servers: {{a: {{host: local, env: , {ARGS}}}}}", True),
+        (f"hosts:\ndefaults:\nservers: {{a: {{host: local, {ARGS}}}}}", True),
+        (f"hosts: {{b: }}\ndefaults: {{{ARGS}}}\nservers: {{a: }}", True),
+        (f"hosts: {{b/c: }}\nservers: {{a: {{{ARGS}}}}}", False),
+        ("servers: {}", False),
+        ("servers:", False),
+        *(
+            (f"servers: {{a: {{host: local, {key}, {ARGS}}}}}", right)
+            for key, right in {
+                "port: 1": True, "port: 30000+": True, "port: 0": False, "port: 65536": False, "port: '1'": False,
+                "gpus: 0": True, "gpus: [0, 1023]": True, "gpus: [0, 0]": False, "gpus: [-1]": False,
+                "gpus: [1024]": False,
+                "stop_grace: 0": True, "stop_grace: -1": False, "stall_after: 0": False, "stall_after: 1h": True,
+            }.items()
+        ),
+    ],
+)  # fmt: skip
+def test_the_schema_takes_what_the_program_takes(text: str, right: bool) -> None:
+    schema = jsonschema.Draft202012Validator(profile_schema())
+    assert schema.is_valid(YAML(typ="safe").load(text)) is right
+    try:
+        loads(text, "p.yaml")
+    except ProfileError:
+        assert not right
+    else:
+        assert right
 
 
 def test_own_profiles_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,16 @@ import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    PlainValidator,
+    WithJsonSchema,
+)
+from pydantic_core import CoreSchema
 
 from tui.profile.model import ArgValue, Secret, arg_value
 from tui.profile.problem import nearest
@@ -152,17 +161,20 @@ def _shown(validator: Callable[[Any], object], **schema: object) -> tuple[PlainV
 
 
 _SCALAR = {"type": ["boolean", "number", "string", "null"]}
-Duration = Annotated[float, *_shown(duration, type=["string", "number"], examples=["90s", "15m", "2h"])]
-Positive = Annotated[float, *_shown(positive, type=["string", "number"], examples=["90s", "15m", "2h"])]
+Duration = Annotated[float, *_shown(duration, type=["string", "number"], minimum=0, examples=["90s", "15m", "2h"])]
+Positive = Annotated[
+    float, *_shown(positive, type=["string", "number"], exclusiveMinimum=0, examples=["90s", "15m", "2h"])
+]
 Text = Annotated[str, *_shown(text, type="string", minLength=1)]
 Name = Annotated[str, *_shown(name, type="string", pattern=f"^{NAME.pattern}$")]
 Address = Annotated[str, *_shown(address, type="string", examples=["gpu-host", "user@host:22", "local"])]
 Jump = Annotated[str, *_shown(jump, type="string", examples=["bastion", "user@a:22,b"])]
-Port = Annotated[int | str, *_shown(counting_port, type=["integer", "string"], pattern=r"^\d+\+$")]
-Gpus = Annotated[
-    list[int | list[int]],
-    *_shown(gpus, type=["array", "integer"], items={"type": ["integer", "array"], "items": {"type": "integer"}}),
+Port = Annotated[
+    int | str, *_shown(counting_port, type=["integer", "string"], minimum=1, maximum=65535, pattern=r"^\d+\+$")
 ]
+_GPU = {"minimum": 0, "maximum": 1023}
+_GPUS = {"type": ["integer", "array"], **_GPU, "items": {"type": "integer", **_GPU}, "minItems": 1, "uniqueItems": True}
+Gpus = Annotated[list[int | list[int]], *_shown(gpus, type=["array", "integer"], **_GPU, items=_GPUS, uniqueItems=True)]
 Command = Annotated[list[str], *_shown(command, type="array", items={"type": ["string", "number"]}, minItems=1)]
 Flag = Annotated[Any, *_shown(flag_value, **{**_SCALAR, "type": [*_SCALAR["type"], "array"]})]
 Variable = Annotated[Any, *_shown(env_value, **_SCALAR)]
@@ -173,6 +185,16 @@ Restart = Annotated[str, *_shown(choice("never", "on-failure", "always"), enum=[
 def _mapping(value: object) -> object:
     """An empty mapping may be left out: ``env:`` with nothing behind it."""
     return {} if value is None else value
+
+
+class _OrNothing:
+    """Says of a mapping in the JSON Schema that it may be left out."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return {"anyOf": [handler(core), {"type": "null"}]}
+
+
+_MAPPING = (BeforeValidator(_mapping), _OrNothing())
 
 
 class _Strict(BaseModel):
@@ -197,7 +219,7 @@ class ServerSpec(_Strict):
     host: Text | None = None
     python: Text | None = None
     cwd: Text | None = None
-    env: Annotated[dict[str, Variable], BeforeValidator(_mapping)] = Field(default_factory=dict)
+    env: Annotated[dict[str, Variable], *_MAPPING] = Field(default_factory=dict)
     log: Text | None = None
     setup: Text | None = None
     ready_by: ReadyBy | None = None
@@ -205,7 +227,7 @@ class ServerSpec(_Strict):
     stall_after: Positive | None = None
     stop_grace: Duration | None = None
     restart: Restart | None = None
-    args: Annotated[dict[str, Flag], BeforeValidator(_mapping)] = Field(default_factory=dict)
+    args: Annotated[dict[str, Flag], *_MAPPING] = Field(default_factory=dict)
     command: Command | None = None
     gpus: Gpus | None = None
     port: Port | None = None
@@ -215,11 +237,11 @@ class ProfileSpec(_Strict):
     """A whole file as written."""
 
     name: Name | None = None
-    hosts: Annotated[dict[str, Annotated[HostSpec, BeforeValidator(_mapping)]], BeforeValidator(_mapping)] = Field(
-        default_factory=dict
+    hosts: Annotated[dict[str, Annotated[HostSpec, *_MAPPING]], *_MAPPING] = Field(
+        default_factory=dict, json_schema_extra={"propertyNames": {"pattern": f"^{NAME.pattern}$"}}
     )
-    defaults: Annotated[ServerSpec, BeforeValidator(_mapping)] = Field(default_factory=ServerSpec)
-    servers: dict[str, Annotated[ServerSpec, BeforeValidator(_mapping)]]
+    defaults: Annotated[ServerSpec, *_MAPPING] = Field(default_factory=ServerSpec)
+    servers: dict[str, Annotated[ServerSpec, *_MAPPING]] = Field(json_schema_extra={"minProperties": 1})
 
 
 def profile_schema() -> dict[str, object]:
