@@ -100,3 +100,10 @@ def test_saved_logs_show_the_failure_their_own_end_and_what_can_be_done(tmp_path
 
 def test_a_profile_that_is_read_says_so() -> None:
     assert "reading dflash …" in snapshot(sources.FixedSource()).text
+
+
+def test_the_newest_line_of_a_start_has_no_time_and_nothing_of_an_escape(tmp_path: Path) -> None:
+    path = tmp_path / "one.log"
+    path.write_text("[2025-11-30 02:34:08] a\n[2025-11-30 02:34:09 TP0] odd \x1bP+q544e\x1b\\\x01\x02thing\n")
+    board = snapshot(SavedLogs([path], clock=0.0)).text.split("\n")[2]
+    assert "launching   odd thing" in board

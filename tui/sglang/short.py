@@ -78,10 +78,20 @@ def _gist(failure: Failure, advice: str) -> str:
         return what[1] or what[what.lastindex or 1]
     if failure.line_number == 0 or not failure.line.strip():
         return failure.explanation
-    line = _PREFIX.sub("", safe(failure.line[:2_000]).replace("\ufffd", ""))
+    line = _PREFIX.sub("", seen(failure.line[:2_000]))
     message = _MESSAGE.match(line)
-    said = " ".join(_STAMP.sub("", message["text"] if message else line).split())
+    said = untimed(message["text"] if message else line)
     return said.removesuffix(")") if said.count(")") > said.count("(") else said  # it stood in brackets
+
+
+def seen(line: str) -> str:
+    """What is to be seen of a line: no escapes, and nothing in place of what has no shape."""
+    return safe(line).replace("\ufffd", "")
+
+
+def untimed(line: str) -> str:
+    """A line in one row, without time stamps."""
+    return " ".join(_STAMP.sub("", seen(line)).split())
 
 
 def _remedy(advice: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tui.sglang.model import Stage
+from tui.sglang.short import untimed
 from tui.view.draw import meter, units
 from tui.view.draw.row import Row, Span, clip, join, width
 from tui.view.glance import Glance, log_age, pinning, stage_age
@@ -20,7 +21,7 @@ def starting(glance: Glance, room: int) -> Row:
     row = next((row for row in _choices(glance) if width(row) <= room), [])
     left = room - width(row) - 2
     if left > _LINE_MIN and glance.state.log.last_line and not _progress(glance):
-        return join([row, [Span(clip(glance.state.log.last_line, left), "muted")]])
+        return join([row, [Span(clip(untimed(glance.state.log.last_line), left), "muted")]])
     return row
 
 
