@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tui.sglang.facts import read
-from tui.sglang.mask import mask, mask_text
+from tui.sglang.mask import mask, mask_text, mask_words
 from tui.view.log.clean import MAX_BYTES, shown
 
 # how logs write a secret, and what they write behind it
@@ -57,7 +57,7 @@ def pieces(secret: str, way: str, elsewhere: str) -> set[str]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(secret=SECRETS.filter(is_value))
 @example(secret='s3cr3t-%%Zq"x')
 @example(secret="it's-mine")
@@ -70,7 +70,7 @@ def pieces(secret: str, way: str, elsewhere: str) -> set[str]:
 def test_no_piece_is_left_and_what_follows_is_kept(way: str, secret: str) -> None:
     write, behind = WAYS[way]
     masked = mask_text(write(secret) + behind)
-    elsewhere = mask_text(write("canary-x") + behind)
+    elsewhere = mask_text(write("canary-x") + behind) + mask_text(write("canary x") + behind)
     assert "canary" not in elsewhere and "****" in masked
     assert not [piece for piece in pieces(secret, way, elsewhere) if piece in masked]
     assert mask_text(masked) == masked
@@ -78,13 +78,14 @@ def test_no_piece_is_left_and_what_follows_is_kept(way: str, secret: str) -> Non
 
 
 @pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=60, deadline=None)
 @given(secret=SECRETS.filter(is_value), data=st.data())
 def test_a_line_that_was_cut_within_the_value_is_masked_to_its_end(way: str, secret: str, data: st.DataObject) -> None:
     written = WAYS[way][0](secret)
     start = WAYS[way][0]("canary-x").index("canary-x")
     cut = written[: data.draw(st.integers(min(start, len(written)), len(written)))]
     masked = mask_text(cut)
-    left = mask_text(WAYS[way][0]("canary-x")) + cut[:start]
+    left = mask_text(WAYS[way][0]("canary-x")) + mask_text(WAYS[way][0]("canary x")) + cut[:start]
     assert not [piece for piece in pieces(secret, way, left) if piece in masked]
 
 
@@ -151,3 +152,21 @@ def test_a_long_line_is_masked_before_it_is_cut() -> None:
     assert " api_key='****' and so on" in shown(head + b"canary-one' and so on" + b" y" * 99_999)[0]
     bar = b"old " * 40_000 + b"canary'\rapi_key='canary"
     assert shown(bar) == ("api_key='****",)
+
+
+def test_a_command_line_in_its_words() -> None:
+    words = (
+        "python",
+        "--api-key",
+        "it's a b",
+        "--hf-token=x y",
+        "HF_TOKEN=a b",
+        "--port",
+        "1",
+        "--api-key",
+        "--port=2",
+    )
+    assert mask_words(words) == (
+        "python", "--api-key", "****", "--hf-token=****", "HF_TOKEN=****", "--port", "1", "--api-key", "--port=2",
+    )  # fmt: skip
+    assert mask_words(["bash", "-c", "x --api-key 'a b' y"])[2] == "x --api-key '****' y"

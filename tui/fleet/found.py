@@ -13,7 +13,7 @@ from tui.host.api import Found
 from tui.host.target import parse_target
 from tui.profile.model import Host, Server
 from tui.profile.shell import Remote, SimpleCommand
-from tui.sglang.mask import mask_text
+from tui.sglang.mask import mask_words
 from tui.sglang.model import ServerInfo, Stranger
 from tui.sglang.safe import safe
 
@@ -23,7 +23,7 @@ Flags = Mapping[str, object]
 def harmless(one: Found) -> Found:
     """Without what could reach the terminal as an escape, or is a secret: all of it was chosen by somebody else."""
     record = one.record
-    argv = tuple(safe(mask_text(word)) for word in record.argv)
+    argv = tuple(map(safe, mask_words(record.argv)))
     return replace(
         one,
         record=replace(record, argv=argv, log=safe(record.log)),

@@ -33,9 +33,9 @@ _HEADS = (
     re.compile(
         rb"(?i)(?P<listed>[\[({,]\s?)?+(?<!\\)(?P<quote>['\"])(?:"
         + _FLAG
-        + rb"=(?!(?-i:None)(?P=quote))|(?:"
+        + rb"=(?!(?-i:None)(?P=quote)(?:[\s,)\]}:;]|\Z))|(?:"
         + _SECRET_NAME
-        + rb")=(?!(?-i:None|True|False|null|true|false|\d{1,8})(?P=quote)|\xe2\x80\xa6))"
+        + rb")=(?!(?-i:None|True|False|null|true|false|\d{1,8})(?P=quote)(?:[\s,)\]}:;]|\Z)|\xe2\x80\xa6))"
     ),
     # a command line, and environments as a shell writes them
     re.compile(rb"(?i)(?P<shell>)" + _FLAG + rb"(?:=|[ \t]{1,4}+)" + _NONE),
@@ -150,6 +150,21 @@ def _masked_value(value: bytes, quote: bytes) -> bytes:
 def mask_text(text: str) -> str:
     """``mask`` for text."""
     return mask(text.encode("utf-8", "replace")).decode("utf-8", "replace")
+
+
+def mask_words(words: Iterable[str]) -> tuple[str, ...]:
+    """``mask_text`` for a command line in its words, each of which is known to be whole."""
+    out: list[str] = []
+    hides = False
+    for word in words:
+        name, equals, _ = word.partition("=")
+        secret = is_secret_name(name.lstrip("-"))
+        if hides and not word.startswith("--"):
+            out.append(MASK.decode())
+        else:
+            out.append(f"{name}={MASK.decode()}" if secret and equals else mask_text(word))
+        hides = secret and not equals and word.startswith("--")
+    return tuple(out)
 
 
 def is_secret_name(name: str) -> bool:

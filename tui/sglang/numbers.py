@@ -117,7 +117,7 @@ class Numbers:
             )
 
     def _warn(self, message: str) -> None:
-        text = mask_text(message[:400])
+        text = mask_text(message)[:400]
         head = text[:40]
         for index, known in enumerate(self.warnings):
             if known[:40] == head:  # the newest of its kind

@@ -40,8 +40,8 @@ _PYTHON = re.compile(_quoted(_ESCAPING))
 _SHELL = re.compile(_quoted(_PLAIN))
 _BARE = {True: re.compile(_WORD), False: re.compile(_FIELD)}
 _OPEN = {
-    b"'": tuple(re.compile(single[1:] + _behind(single)) for single in (_ESCAPING, _PLAIN)),
-    b'"': tuple(re.compile(_DOUBLE[1:] + _behind(single)) for single in (_ESCAPING, _PLAIN)),
+    b"'": tuple(re.compile(single[1:] + _behind(single)) for single in (_PLAIN, _ESCAPING)),
+    b'"': tuple(re.compile(_DOUBLE[1:] + _behind(single)) for single in (_PLAIN, _ESCAPING)),
 }
 _ENDED = re.compile(rb"[\s,)\]}:;]|\Z")
 _LINE = re.compile(rb"[^\r\n]*+")
@@ -50,7 +50,7 @@ _LINE = re.compile(rb"[^\r\n]*+")
 def end_of_value(line: bytes, at: int, *, shell: bool) -> int:
     """Where the value ends that begins at ``at``; ``at`` if there is none. ``shell``: it may be a word of a shell."""
     if _BEGINS.match(line, at):
-        return _longest(line, at, (_PYTHON, _SHELL) if shell else (_PYTHON,))
+        return _longest(line, at, (_SHELL, _PYTHON) if shell else (_PYTHON,))
     bare = _BARE[shell].match(line, at)
     return bare.end() if bare else at
 
@@ -59,13 +59,12 @@ def end_of_quoted(line: bytes, at: int, quote: bytes, *, shell: bool) -> int:
     """Where a value ends that begins at ``at``, inside quotes that began before: ``'--api-key=…'``."""
     if line[at : at + 1] == quote and _ENDED.match(line, at + 1):
         return at
-    return _longest(line, at, _OPEN[quote] if shell else _OPEN[quote][:1])
+    return _longest(line, at, _OPEN[quote] if shell else _OPEN[quote][1:])
 
 
 def _longest(line: bytes, at: int, readings: tuple[re.Pattern[bytes], ...]) -> int:
-    """The end by the reading that takes most, of those by which all quotes end; else the end of the line."""
-    ends = [found.end() for reading in readings if (found := reading.match(line, at))]
-    if ends:
-        return max(ends)
+    """The end by the reading that takes most; by the first one a quote may never end, which takes all of the line."""
+    if readings[0].match(line, at):
+        return max(found.end() for reading in readings if (found := reading.match(line, at)))
     rest = _LINE.match(line, at)
     return rest.end() if rest else at
