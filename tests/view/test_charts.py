@@ -144,6 +144,23 @@ def test_each_line_has_its_letter_however_short_it_is() -> None:
     assert letters([[(0.0, 5.0)]], -600.0, 30, 5) == [(0.0, 5.0)]
 
 
+async def test_no_letter_hides_another(tmp_path: Path) -> None:
+    """Six lines that all lie on each other, and are short."""
+    source = sources.many(tmp_path, 16)
+    for state in source.states():
+        if state.log.series:
+            log = replace(state.log, series=tuple(replace(s, generate=5.0, kv=0.0) for s in state.log.series[-20:]))
+            source.change(state.info.name, log=log)
+    app = HcsApp(source, frozen=True)
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.press("c")
+        await pilot.pause()
+        rows = screen_text(app).split("\n")
+        zero = next(row for row in rows if row.count("0├") >= 2).split("││")[1]
+        assert set("abcdef") <= set(zero), zero
+        assert any(set("abcdef") <= set(row) for row in rows[2:15])
+
+
 async def test_what_is_zero_lies_on_the_zero_line(tmp_path: Path) -> None:
     source = sources.fleet(tmp_path)
     for state in source.servers[:2]:

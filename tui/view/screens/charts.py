@@ -201,10 +201,31 @@ def _draw(widget: PlotextPlot, shown: Sequence[Glance], what: Plot, inks: Inks) 
         for stretch in line:
             ages, values = zip(*stretch, strict=True)
             plot.plot(ages, values, color=inks.rgb(LINES[n]), marker=_LETTERS[n] if inks.ascii else "braille")
+    taken: set[tuple[int, float]] = set()
     for n, line in enumerate(lines):
-        at = [(age, series.on_row(v, top, rows - _FRAME)) for age, v in letters(line, low, width, n)]
+        at = _free(line, letters(line, low, width, n), taken, lambda p: _cell(p, low, width, top, rows - _FRAME))
         if at:
-            plot.scatter(*zip(*at, strict=True), color=inks.rgb(LINES[n]), marker=_LETTERS[n])
+            ages, values = zip(*at, strict=True)
+            on_rows = [series.on_row(value, top, rows - _FRAME) for value in values]
+            plot.scatter(ages, on_rows, color=inks.rgb(LINES[n]), marker=_LETTERS[n])
+
+
+def _cell(point: series.Point, low: float, columns: int, top: float, rows: int) -> tuple[int, float]:
+    """Where a point's letter stands."""
+    return int(0.5 + (columns - 1) * (1 - point[0] / low)), series.on_row(point[1], top, rows)
+
+
+def _free(
+    line: Sequence[Sequence[series.Point]],
+    wanted: Sequence[series.Point],
+    taken: set[tuple[int, float]],
+    cell: Callable[[series.Point], tuple[int, float]],
+) -> list[series.Point]:
+    """Of the ``wanted`` points those whose cells no other letter has ``taken``; else the line's first such point."""
+    told = (point for stretch in line for point in stretch)
+    at = [p for p in wanted if cell(p) not in taken] or [p for p in told if cell(p) not in taken][:1]
+    taken.update(map(cell, at))
+    return at
 
 
 def letters(line: Sequence[Sequence[series.Point]], low: float, columns: int, place: int) -> list[series.Point]:
