@@ -117,3 +117,15 @@ async def test_titles_of_panels_keep_the_ends_of_names(tmp_path: Path) -> None:
             told = screen_text(app)
             end = name[-5:]
             assert f"{end} · caches ─" in told and f"{end} · log ─" in told and f"{end} · " in told.split("caches")[0]
+
+
+async def test_a_wall_with_one_server_left_says_which(tmp_path: Path) -> None:
+    app = HcsApp(sources.hosts(tmp_path), frozen=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("w")
+        for name, told in (("gpu0", "1 to 3 of 4 ·"), ("gpu3", " 4 of 4 ·")):
+            app.select(name)
+            await pilot.pause()
+            app.draw()
+            await pilot.pause()
+            assert told in screen_text(app) and "4 to 4" not in screen_text(app)
