@@ -15,7 +15,7 @@ def exit_of(told: Mapping[str, Any] | None) -> RunExit | None:
     return RunExit(
         told.get("status"), told.get("signal"), told.get("oom_killed"), told["at"], tuple(told.get("left") or ()),
         (refused["message"], refused["remedy"], refused["failure"]) if refused else None,
-        " → ".join(told.get("leftover") or ()), bool(told.get("unforced")),
+        ": ".join(told.get("leftover") or ()), bool(told.get("unforced")),
     )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any, Mapping
 
 CHECK = "Check the interpreter or command, the working directory and their permissions."
-LEFT_REMEDY = "`hcs-tui down` or `relaunch` ends what is left."
+LEFT_REMEDY = "`hcs-tui down` or `relaunch` ends what is left"
 NAMED = 5  # processes
 
 

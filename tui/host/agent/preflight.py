@@ -79,7 +79,7 @@ def nobody_left(runs: Runs, spec: Mapping[str, Any]) -> None:
 def outlived(spec: Mapping[str, Any], record: Mapping[str, Any]) -> tuple[str, str]:
     """What is left of a server that has ended, and what ends that."""
     words, remedy = record["exit"]["leftover"]
-    return "%s has ended, but %s." % (spec["server"], words), remedy
+    return "%s has ended, but %s." % (spec["server"], words), remedy + "."
 
 
 def clock(at: float) -> str:

@@ -111,7 +111,7 @@ class Watch:
         ended = self._exit() or {}
         pids, words = ended.get("left") or [], ended.get("leftover") or []
         if words or self._left_told:
-            warnings = [" → ".join(words)] if words else []
+            warnings = [": ".join(words)] if words else []
             report = {"t": "watch", "run": self.run, "at": time.time(), "alive": False, "pids": pids}
             self._agent.loop.send(dict(report, warnings=warnings))
             self._left_told = bool(words)
