@@ -140,6 +140,8 @@ async def test_what_stands_in_run_folders_disturbs_nobody(tmp_path: Path) -> Non
         assert told["exit.json at 'z'"].fate == "unreadable" and told["exit.json status 0.5"].fate == "ended"
         assert "not a file" in told["server.log is pipe"].trouble and told["server.log is pipe"].log_size is None
 
+        newest = (await link.runs("p", "s"))[0]
+        assert newest.run == alive.run, "what does not know its own name is nobody's newest run"
         host = RunsOfHost(Host(name="box", ssh="local"), link, await link.open())
         runs = [host.unread(record) for record in found.values()]
         assert runs_table(runs, time.time()) and comparison(runs[:40])

@@ -28,7 +28,7 @@ def run_report(run: PastRun, now: float) -> Report:
         "id": record.run,
         "server": record.server,
         "host": run.host,
-        "started": told["started"],
+        "started": told["started"] if record.started else None,
         "ended": _ended(run),
         "phase": told["phase"],
         "fate": record.fate,
@@ -69,7 +69,7 @@ def runs_table(runs: Sequence[PastRun], now: float) -> str:
 def _row(run: PastRun, now: float) -> list[str]:
     record = run.record
     end = record.exit.at if record.exit else now if record.alive else None
-    started = iso(record.started, run.state.run.utc_offset if run.state.run else None)
+    started = iso(record.started, run.state.run.utc_offset if run.state.run else None) if record.started else ""
     return [
         record.run,
         record.server,

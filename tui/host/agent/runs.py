@@ -14,7 +14,7 @@ import time
 from . import logfile, outcome
 from .files import FORMAT, plain_name, read_text, safe_name
 from .procs import boot_id, is_alive
-from .recorded import load
+from .recorded import Recorded, load
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,17 +78,16 @@ class Runs:
         asked, process = about.fields or {}, recorded.fields or {}
         alive = self.alive(process)
         log = logfile.find(folder, process["pid"] if alive else None, bool(process))
-        foreign = asked and any(asked.get(name, value) != value for name, value in names.items())
-        flaws = [about.flaw, "run.json is another run's" if foreign else "", recorded.flaw, ended_as.flaw]
-        if about.fields is None and not about.flaw:
-            flaws[0] = "run.json is empty"
-        newer = asked.get("format", FORMAT) > FORMAT  # of which nothing can be said
-        told = "" if newer else "; ".join(flaw for flaw in flaws if flaw)
+        told = "; ".join(flaw for flaw in (_flaw(about, names), recorded.flaw, ended_as.flaw) if flaw)
+        if asked.get("format", FORMAT) > FORMAT:
+            told = ""  # its fields may be others
+        known = dict(asked, **names) == asked and "started" in asked
+        started = asked["started"] if known else process.get("started", 0) if alive else 0
         ended, fate = self._end(folder, asked, process, bool(told))
         return {
             **names,
             "pid": process.get("pid"),
-            "started": float(asked.get("started") or process.get("started") or 0),
+            "started": float(started),  # what nobody knows counts as older than all runs
             "boot_id": process.get("boot_id") or asked.get("boot_id"),
             "argv": asked.get("argv") or [],
             "log": os.path.join(folder, "server.log"),
@@ -122,6 +121,14 @@ class Runs:
     def alive(self, process: dict[str, Any]) -> bool:
         """Whether the main process that ``process.json`` describes lives."""
         return process.get("boot_id") == self.boot_id and is_alive(process.get("pid"), process.get("start"))
+
+
+def _flaw(about: Recorded, names: dict[str, str]) -> str:
+    """What is wrong with a ``run.json`` that is there, in the folder that says ``names``."""
+    if about.fields is None:
+        return about.flaw or "run.json is empty"
+    foreign = any(about.fields.get(name, value) != value for name, value in names.items())
+    return "run.json is another run's" if foreign else about.flaw
 
 
 def named(folder: str) -> dict[str, str]:
