@@ -59,7 +59,7 @@ def test_version_and_help() -> None:
     assert hcs_tui("--version") == Ran(0, f"hcs-tui {__version__}\n", "")
     for args in (["--help"], ["-h"]):
         ran = hcs_tui(*args)
-        assert ran.code == 0
+        assert ran.code == 0 and "--read-only" in ran.out
         for name in ("demo", "up", "down", "relaunch", "status", "logs", "check", "import", "parse", "snapshot"):
             assert f"  {name} " in ran.out
 

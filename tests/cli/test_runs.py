@@ -138,6 +138,10 @@ def test_pruning_says_what_goes_and_keeps_the_newest(doomed: Kept, tmp_path: Pat
     asked = hcs_tui("runs", "prune", doomed.profile, "--keep", "1", stdin="n\n")
     assert "Delete 2 runs" in asked.err
     assert all((doomed.folder / run).is_dir() for run in doomed.runs)
+    nobody = hcs_tui("runs", "prune", doomed.profile, "--keep", "1", stdin="")
+    assert nobody.code == 2 and "nothing was deleted" in nobody.err and "--yes" in nobody.err
+    one = hcs_tui("runs", "prune", doomed.profile, "--keep", "2", stdin="n\n")
+    assert "Delete the run with its log?" in one.err
     done = text_of(hcs_tui("runs", "prune", doomed.profile, "a", "--max-gb", "0", "--yes"))
     assert f"deleted  a/{doomed.runs[0]}" in done
     assert sorted(path.name for path in doomed.folder.iterdir()) == sorted([doomed.runs[2], "lock"])

@@ -38,15 +38,17 @@ def test_delays_grow_to_their_cap_and_then_it_is_given_up_with_the_reasons() -> 
     other = End("scheduler: boom", FailureKind.SCHEDULER_EXCEPTION)
     ends = [CRASH, CRASH, other, CRASH, CRASH]
     assert [decide("on-failure", ends[:n], LIMITS).delay for n in range(1, 6)] == [5.0, 10.0, 20.0, 40.0, 60.0]
+    assert [decide("on-failure", ends[:n], LIMITS).made for n in range(1, 6)] == [0, 1, 2, 3, 4]
     assert decide("on-failure", [*ends, other], LIMITS) == Decision(
-        None, "given up after 5 restarts: 4 × process died; 2 × scheduler: boom"
+        None, "given up after 5 restarts: 4 × process died; 2 × scheduler: boom", 5
     )
 
 
 def test_a_server_that_served_long_begins_anew() -> None:
     crashes = [CRASH] * 5
     assert decide("on-failure", [*crashes, replace(CRASH, served=3600.0)], LIMITS).delay is None
-    assert decide("on-failure", [*crashes, replace(CRASH, served=3601.0)], LIMITS).delay == 5.0
+    anew = decide("on-failure", [*crashes, replace(CRASH, served=3601.0)], LIMITS)
+    assert (anew.delay, anew.made) == (5.0, 0), "the count agrees with the delay"
     twice = [*crashes, replace(CRASH, served=2000.0), replace(CRASH, served=2000.0)]
     assert decide("on-failure", twice, LIMITS).delay == 10.0, "its two last runs served longer than the window"
 

@@ -6,13 +6,20 @@ import json
 import os
 import signal
 import socket
+import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+
+import pytest
 
 from tests.fleet.rig import DEADLINE, profile, reach, running, session
 from tui.fleet.api import Kill, Launch
 from tui.fleet.fleet import Fleet
+from tui.fleet.hosts import HostWatch
 from tui.fleet.policy import Limits
+from tui.fleet.restarter import Restarter
+from tui.host.api import Lease
 from tui.sglang.model import Phase
 from tui.sglang.restarts import Restarts
 
@@ -31,6 +38,10 @@ def run_of(fleet: Fleet) -> str:
 
 async def until(fleet: Fleet, condition: Callable[[], bool]) -> None:
     assert await fleet.until(condition, DEADLINE), (fleet.states(), told(fleet))
+
+
+def gave_up(fleet: Fleet) -> bool:
+    return told(fleet).why.startswith("given up after 2 restarts: 3 × ")
 
 
 def folder_of(fleet: Fleet) -> Path:
@@ -73,6 +84,15 @@ async def test_a_run_that_vanished_as_in_a_reboot_comes_back(tmp_path: Path) -> 
         await until(fleet, lambda: told(fleet).count == 1 and run_of(fleet) != first)
 
 
+async def test_a_run_without_its_keeper_is_not_said_to_have_met_a_reboot(tmp_path: Path) -> None:
+    rig = profile(tmp_path, ["plain"], restart="on-failure")
+    async with running(rig, tmp_path, restarts=True, limits=PATIENT) as fleet:
+        await serve(fleet)
+        die(fleet, keeper=True)
+        await until(fleet, lambda: told(fleet).pending)
+        assert told(fleet).why.endswith("nobody recorded how it ended") and "reboot" not in told(fleet).why
+
+
 async def test_never_is_the_default_and_a_session_that_does_not_stay_restarts_nothing(tmp_path: Path) -> None:
     async with running(profile(tmp_path / "a", ["plain"]), tmp_path, restarts=True, limits=QUICK) as fleet:
         await serve(fleet)
@@ -112,7 +132,8 @@ async def test_one_of_two_sessions_restarts_and_the_other_takes_over(tmp_path: P
             first = die(one)
             await until(two, lambda: bool(told(two).why))
             await until(one, lambda: told(one).next_at is not None)
-            assert told(two).next_at is None, "the other one does it"
+            await until(two, lambda: told(two).next_at == told(one).next_at)
+            assert told(two).by == told(one).by and not told(two).here, "the other one does it, and says when"
             await one.close()
             await until(two, lambda: told(two).here and told(two).count == 1 and run_of(two) != first)
 
@@ -175,7 +196,7 @@ async def test_a_port_that_is_taken_meanwhile_ends_the_restarts(tmp_path: Path) 
             with socket.create_server(("127.0.0.1", rig.servers[0].port)):
                 await one.close()
                 await until(two, lambda: "would fail again" in told(two).why)
-            assert told(two).count == 0
+            assert told(two).count == 1, "an attempt, which the delays and the limit count too"
 
 
 async def test_the_lease_ends_with_the_agent_and_is_taken_up_again(tmp_path: Path) -> None:
@@ -190,3 +211,54 @@ async def test_the_lease_ends_with_the_agent_and_is_taken_up_again(tmp_path: Pat
         await until(fleet, lambda: told(fleet).here)
         again = json.loads((folder_of(fleet).parent / "restarts.lock").read_text())
         assert again["pid"] != lock["pid"]
+
+
+async def test_what_was_given_up_is_so_for_all_and_a_launch_by_hand_begins_anew_for_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sessions that restart, and a third that only launches. Count, delay and limit agree in each."""
+    monkeypatch.setattr("tui.fleet.hosts._RESCAN_SECONDS", 0.2)
+    lives = tmp_path / "lives"
+    command = ["/bin/sh", "-c", f"test -e {lives} && exec sleep 600; exit 3"]
+    rig = profile(tmp_path, ["plain"], restart="on-failure", command=command)
+    async with (
+        running(rig, tmp_path / "two", limits=QUICK) as hand,
+        session(rig, tmp_path / "one", restarts=True, limits=QUICK) as one,
+        session(rig, tmp_path / "other", restarts=True, limits=QUICK) as other,
+    ):
+        await one.act(Launch("gpu0"))
+        for fleet in (one, other, hand):
+            await until(fleet, partial(gave_up, fleet))
+            assert (told(fleet).count, told(fleet).pending) == (2, False)
+        await one.close()
+        await until(other, lambda: told(other).here)
+        runs = folder_of(other).parent
+        lives.touch()
+        with monkeypatch.context() as patch:
+            patch.setattr("tui.fleet.translate.who", lambda: "ann@laptop (pid 1)")
+            assert (await hand.act(Launch("gpu0"))).ok
+        made = len([run for run in runs.iterdir() if run.is_dir()])
+        assert made == 4, "who takes over restarts nothing that was given up"
+        await until(other, lambda: told(other).count == 0 and run_of(other) == run_of(hand))
+        await until(other, lambda: other.supervisors["gpu0"].state.alive is True)
+        lives.unlink()
+        die(other)
+        await until(other, lambda: told(other).why.startswith("given up after 2 restarts: "))
+        assert told(other).count == 2
+        assert len([run for run in runs.iterdir() if run.is_dir()]) == made + 2
+
+
+async def test_the_agent_of_a_lost_connection_is_no_other_session(tmp_path: Path) -> None:
+    async with session(profile(tmp_path, ["plain"]), tmp_path) as fleet:
+        supervisor = fleet.supervisors["gpu0"]
+        watch = HostWatch(supervisor.link, "rig", "local", clock=time.time, changed=lambda: None)
+        restarter = Restarter(supervisor, watch, QUICK)
+        restarter.lease(Lease(True, "me", 5.0))
+        assert told(fleet).here
+        restarter.lost()
+        restarter.lease(Lease(False, "me", 5.0))
+        assert told(fleet).by is None, "it holds the lock until it ends"
+        restarter.lease(Lease(False, "ann", 7.0, {"over": "of another release"}))
+        assert told(fleet).by == "ann" and not told(fleet).here
+        restarter.lease(Lease(True, "me", 9.0))
+        assert told(fleet).here

@@ -393,3 +393,11 @@ def test_the_file_gives_the_name(tmp_path: Path) -> None:
     assert load(path).name == "profile"
     path = path.rename(tmp_path / "night.yaml")
     assert (load(path).name, load(path).path) == ("night", path)
+
+
+@pytest.mark.parametrize("line", ["model-path: /m", "arg: {model-path: /m}", "comand: [serve]"])
+def test_a_model_in_the_wrong_place_is_one_mistake(line: str) -> None:
+    with pytest.raises(ProfileError) as caught:
+        loads(f"servers:\n  a:\n    host: local\n    {line}\n")
+    (problem,) = caught.value.problems
+    assert problem.line == 4 and problem.message.startswith("unknown key")

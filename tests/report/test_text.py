@@ -8,9 +8,11 @@ import pytest
 
 from tests.report.states import NOW, fleet, server
 from tui.report.events import heartbeat_text
+from tui.report.restarts import restart_remarks
 from tui.report.server import server_text
 from tui.report.text import status_table
 from tui.report.units import iso, iso_local, number, percent, span
+from tui.sglang.restarts import Restarts
 
 STATUS = """\
 SERVER  HOST  STATE          FOR  TOK/S  RUN  QUEUE   KV  MAMBA   PORT
@@ -125,3 +127,22 @@ def test_numbers_and_times() -> None:
     assert iso(NOW, 7200) == "2026-05-28T22:26:40+02:00"
     assert iso_local(NOW + 7200, 7200) == "2026-05-28T22:26:40+02:00"
     assert iso_local(NOW + 7200.5, None) == "2026-05-28T22:26:40.500"
+
+
+def test_a_host_that_was_lost_just_now_is_not_lost_for_no_time() -> None:
+    lost = replace(server(6), unreachable_since=NOW - 0.02, unreachable_why="no route")
+    assert "host unreachable: no route" in status_table([lost], NOW)
+
+
+def test_a_restart_by_another_session_and_one_that_was_given_up() -> None:
+    waits = Restarts(
+        "on-failure", "ann@laptop (pid 7)", count=1, limit=5, pending=True, next_at=NOW + 12.0, why="crash"
+    )
+    state = replace(server(6), restarts=waits)
+    assert restart_remarks(state, NOW)[0] == "restart 2 of 5 in 12s, by ann@laptop (pid 7), since it ended: crash"
+    over = replace(
+        state, restarts=replace(waits, count=5, pending=False, next_at=None, why="given up after 5 restarts")
+    )
+    given_up, promise = restart_remarks(over, NOW)
+    assert given_up == "given up after 5 restarts"
+    assert promise == "once it is launched again, restarts on failure, by ann@laptop (pid 7), 5 so far"

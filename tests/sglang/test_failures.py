@@ -12,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sglang.failure_cases import Case, cases
+from tui.sglang import verdict
 from tui.sglang.diagnosis import EMPTY, Trace, cause, fatal, observe
+from tui.sglang.events import Exited, Watched
 from tui.sglang.failures import from_exit, short, weigh
 from tui.sglang.lines import parse
 from tui.sglang.logfacts import LogFacts
-from tui.sglang.model import Exit, FailureKind, Stage
+from tui.sglang.model import Exit, Failure, FailureKind, RunInfo, ServerInfo, Stage
+from tui.sglang.reduce import reduce
+from tui.sglang.state import ServerState
 
 DATA = Path(__file__).parent.parent / "data"
 CORPUS = sorted((DATA / "corpus").glob("*.json"))
@@ -128,9 +132,10 @@ def test_wordings(case: Case, wrapper: str) -> None:
 
 
 def test_a_log_that_ends_silently() -> None:
-    facts = LogFacts(lines=12, last_line="[..] Load weight begin. avail mem=3.00 GB")
+    facts = LogFacts(lines=12, last_line="my-server: cannot open its database")
     killed = from_exit(Exit(signal="SIGKILL", oom_killed=True), facts)
     assert (killed.kind, killed.line, killed.line_number) == (FailureKind.OS_OOM_KILLED, facts.last_line, 12)
+    assert short(from_exit(Exit(status=1), facts)) == "failed: my-server: cannot open its database"
     unproven = from_exit(Exit(signal="SIGKILL", oom_killed=False), facts)
     assert unproven.kind is FailureKind.CHILD_DIED and "No OOM kill was counted" in unproven.explanation
     assert from_exit(Exit(signal="SIGSEGV"), facts).kind is FailureKind.CHILD_DIED
@@ -192,3 +197,40 @@ def test_a_trace_stays_small() -> None:
     huge = b"RuntimeError: CUDA out of memory " + b"x" * 2_000_000
     trace = follow(b"\n".join([b"Traceback (most recent call last):", huge] * 50))
     assert len(repr(trace)) < 120_000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "[2026-03-01 10:00:00] Decode batch, #running-req: 3, #token: 900, token usage: 0.01, gen throughput: 91.2, ",
+        "[2026-03-01 10:00:00 TP0] Prefill batch, #new-seq: 1, #new-token: 64, #cached-token: 0, #running-req: 1, ",
+        '[2026-03-01 10:00:00] INFO:     10.0.0.7:5000 - "POST /v1/chat/completions HTTP/1.1" 200 OK',
+        '[2026-03-01 10:00:00] INFO:     127.0.0.1:5000 - "GET /health HTTP/1.1" 200 OK',
+        "[2026-03-01 10:00:00] The server is fired up and ready to roll!",
+        "[2026-03-01 10:00:00 TP0] Load weight begin. avail mem=3.00 GB",
+    ],
+)
+def test_a_line_of_a_healthy_server_is_no_reason(line: str) -> None:
+    facts = LogFacts(lines=12, last_line=line)
+    killed = from_exit(Exit(signal="SIGKILL", oom_killed=False), facts)
+    assert (killed.line, killed.line_number) == ("", 0)
+    assert short(killed) == "process died without a word (SIGKILL)"
+    ended = from_exit(Exit(status=1), facts)
+    assert short(ended) == "failed without a word (status 1)"
+    assert "traceback" not in ended.advice[0] and "df -h" in ended.advice[0]
+
+
+def test_a_disk_that_was_full_at_the_end_is_told_after_it() -> None:
+    full = "no space left on the file system of /runs: the log loses lines"
+    state = ServerState(ServerInfo("gpu0"), RunInfo("r1", 7, 100.0, ("sglang",), "/log"))
+    before = reduce(state, Watched(1.0, warnings=(full,)))
+    failure = verdict.failure(reduce(before, Exited(2.0, Exit(status=1))))
+    assert failure is not None and full in failure.explanation and failure.advice[0].startswith("Free space there")
+
+
+def test_brackets_around_a_reason_are_left_out_whole() -> None:
+    line = "python3: Error finding spec for 'sglang.x' (ModuleNotFoundError: No module named 'sglang')"
+    assert short(Failure(FailureKind.IMPORT_ERROR, line, 1, "")) == "import: No module named 'sglang'"
+    whole = "ValueError: no such backend (one of: a, b)"
+    assert short(Failure(FailureKind.BAD_ARGUMENT, whole, 1, "")) == "command line: no such backend (one of: a, b)"

@@ -15,6 +15,8 @@ from tui.cli.options import json_option, open_profile, print_json, print_text, p
 if TYPE_CHECKING:
     from tui.profile.model import Profile, Server
 
+MAX_ARG_STRLEN = 128 * 1024  # bytes of one argument or variable with its NUL: 32 pages, include/uapi/linux/binfmts.h
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -42,8 +44,23 @@ def offline_checks(profile: Profile, servers: Sequence[Server]) -> list[Check]:
             checks.append(Check(server.name, None, "secrets", "warn", f"not set here: {', '.join(missing)}", advice))
         elif server.secret_names():
             checks.append(Check(server.name, None, "secrets", "pass", "set"))
-        checks.append(Check(server.name, server.host.name, "command", "pass", server.command_line()))
+        checks.append(_command(server))
     return checks
+
+
+def _command(server: Server) -> Check:
+    """What a launch would run, and whether Linux takes it."""
+    words = [
+        *((f"argument {number}", word) for number, word in enumerate(server.argv())),
+        *((f"variable {name}", f"{name}={value}") for name, value in server.environment().items()),
+        ("setup", server.setup or ""),
+    ]
+    for what, word in words:
+        size = len(word.encode("utf-8", "surrogateescape"))
+        if size >= MAX_ARG_STRLEN:
+            found = f"{what} has {size} bytes, and Linux takes at most {MAX_ARG_STRLEN - 1} in one"
+            return Check(server.name, server.host.name, "command", "fail", found, "give what is long in a file")
+    return Check(server.name, server.host.name, "command", "pass", server.command_line())
 
 
 def show(checks: Iterable[Check], as_json: bool) -> Exit:

@@ -84,7 +84,8 @@ def _must_be_profile(ctx: click.Context, word: str) -> None:
 def cli() -> None:
     """Launch SGLang servers on remote GPU hosts over SSH, and watch their caches come to life.
 
-    hcs-tui [PROFILE] opens the dashboard; without a PROFILE it offers those that it finds.
+    hcs-tui [PROFILE] [--read-only] [--ascii] opens the dashboard; without a PROFILE it offers those that it finds.
+    --read-only: launch and kill nothing. --ascii: draw with ASCII characters alone.
     """
 
 

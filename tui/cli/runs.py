@@ -192,13 +192,25 @@ def prune(profile: str, server: str | None, keep: int, max_gb: float, dry: bool,
         narrate("nothing to delete")
     if dry or not found or code is not Exit.OK:
         return code
-    if not yes and not click.confirm(f"Delete {len(found)} runs with their logs?", err=True):
+    if not yes and not _confirmed(len(found)):
         return Exit.OK
     found, code = once(False)
     left = [run for run in found if not run.gone]
     _tell([run for run in found if run.gone], "deleted")
     _tell(left, "NOT deleted: look at its permissions")
     return Exit.FAILED if left else code
+
+
+def _confirmed(count: int) -> bool:
+    """Whether somebody wants ``count`` runs deleted; ends the command where nobody is there to ask."""
+    what = "the run with its log" if count == 1 else f"{count} runs with their logs"
+    try:
+        return click.confirm(f"Delete {what}?", err=True)
+    except click.Abort as abort:
+        if isinstance(abort.__context__, EOFError):
+            narrate("")  # behind the question
+            fail("nothing was deleted, since nobody answered: --yes deletes without asking")
+        raise
 
 
 async def _prune(

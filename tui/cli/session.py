@@ -66,10 +66,10 @@ class Narrator:
         if told.next_at is not None and told.next_at != before.next_at:
             seconds = round(max(0.0, told.next_at - now), 1)
             self.say(name, "restart", f"{upcoming(state, now)}: {told.why}", **details, seconds=seconds)
-        elif told.count > before.count:
-            self.say(name, "restarted", f"restarted, {told.count} of {told.limit}", attempt=told.count)
         elif told.why and not told.pending and told.why != before.why:
             self.say(name, "not-restarted", told.why, reason=told.why)
+        elif told.count > before.count:
+            self.say(name, "restarted", f"restarted, {told.count} of {told.limit}", attempt=told.count)
         if told.by and (told.by, told.here) != (before.by, before.here):
             self.say(name, "restarts", who_restarts(told, now), by=told.by, here=told.here)
 

@@ -22,14 +22,16 @@ from tui.host.api import (
     LinkUp,
     LogBytes,
     RunEnded,
+    RunRecord,
     RunWatch,
 )
-from tui.host.wording import FINAL
+from tui.host.wording import FINAL, login_hint
 from tui.sglang import verdict
 from tui.sglang.events import HostBack, HostLost, Watched
 from tui.sglang.model import Phase
 
 _RESCAN_SECONDS = 10.0  # how soon a run that somebody else launched is noticed
+_LAUNCH_SECONDS = 20.0  # that a launch may have no process yet
 _FIRST_RETRY_SECONDS = 2.0
 _LAST_RETRY_SECONDS = 60.0
 
@@ -79,7 +81,7 @@ class HostWatch:
         """The first attempt took ``seconds``, and is no longer waited for; it goes on."""
         if not self.settled.is_set():
             message = f"{self.link.name} did not answer within {seconds:g} s."
-            self._lost(HostError(HostErrorKind.UNREACHABLE, message, f"Try `ssh {self.state.address}`."), None)
+            self._lost(HostError(HostErrorKind.UNREACHABLE, message, login_hint(self.state.address)), None)
             self.settled.set()
 
     @property
@@ -168,7 +170,8 @@ class HostWatch:
                 records = await self.link.runs(self._profile)
             except HostError:
                 return  # a lost link says so itself
-            newest = {record.server: record for record in sorted(records, key=lambda r: (r.alive, r.started))}
+            told = [record for record in records if not _begins(record)]
+            newest = {record.server: record for record in sorted(told, key=lambda r: (r.alive, r.started))}
             found = [(s, newest.get(s.server.name)) for s in self.supervisors if not s.actions.busy]
             adoptions = [s.adopt(record, self.hello) for s, record in found if record and self.hello]
             for failed in await asyncio.gather(*adoptions, return_exceptions=True):
@@ -224,17 +227,20 @@ class HostWatch:
     def _lost(self, error: HostError, retry_in: float | None) -> None:
         self.error = error
         now = self._clock()
+        first = self.state.phase == "connecting" and self.hello is None  # waited for since the attempt began
+        waited = first or self.state.phase in ("refused", "unreachable")
+        since = now if self.state.since is None or not waited else self.state.since
         self.state = replace(
             self.state,
             phase="refused" if error.kind in FINAL else "unreachable",
             message=str(error),
-            since=self.state.since if self.state.phase in ("refused", "unreachable") else now,
+            since=since,
             retry_at=None if retry_in is None else now + retry_in,
             question=error.question,
         )
         for supervisor in self.supervisors:
             if supervisor.state.unreachable_since is None:
-                supervisor.apply(HostLost(now, str(error)))
+                supervisor.apply(HostLost(since, str(error)))
         self._changed()
 
     def _show(self, phase: str) -> None:
@@ -252,3 +258,9 @@ class HostWatch:
             question=None,
         )
         self._changed()
+
+
+def _begins(record: RunRecord) -> bool:
+    """Whether somebody launches it in this moment: what becomes of it is seen at the next look."""
+    fresh = record.at is not None and record.at - record.started < _LAUNCH_SECONDS
+    return record.fate == "unstarted" and fresh

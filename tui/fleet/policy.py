@@ -53,10 +53,12 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Launch again after ``delay`` seconds; ``None``: not, and ``why`` says the reason, if it is worth saying."""
+    """Launch again after ``delay`` seconds; ``None``: not, and ``why`` says the reason, if it is worth saying.
+    ``made``: restarts so far, of those that the limit counts."""
 
     delay: float | None
     why: str = ""
+    made: int = 0
 
 
 def decide(policy: str, ends: Sequence[End], limits: Limits) -> Decision:
@@ -64,15 +66,16 @@ def decide(policy: str, ends: Sequence[End], limits: Limits) -> Decision:
     last = ends[-1]
     if policy == NEVER or last.asked or (policy == ON_FAILURE and not last.failed):
         return Decision(None)
+    recent = counted(ends, limits.window)
+    made = len(recent) - 1
     if last.failed and last.kind in REPEATS and not last.served:
-        return Decision(None, f"not restarted, since it would fail again: {last.reason}")
-    recent = _recent(ends, limits.window)
-    if len(recent) > limits.restarts:
-        return Decision(None, f"given up after {_times(limits.restarts)}: {_reasons(recent)}")
-    return Decision(min(limits.longest, limits.first * limits.factor ** (len(recent) - 1)), last.reason)
+        return Decision(None, f"not restarted, since it would fail again: {last.reason}", made)
+    if made >= limits.restarts:
+        return Decision(None, f"given up after {_times(limits.restarts)}: {_reasons(recent)}", made)
+    return Decision(min(limits.longest, limits.first * limits.factor**made), last.reason, made)
 
 
-def _recent(ends: Sequence[End], window: float) -> Sequence[End]:
+def counted(ends: Sequence[End], window: float) -> Sequence[End]:
     """The newest ends, as far back as the runs after them were ready for no more than ``window`` together."""
     served = 0.0
     for back, end in enumerate(reversed(ends)):
@@ -97,7 +100,8 @@ def end_of(state: ServerState, now: float) -> End:
     served = max(0.0, now - state.ready_at) if state.ready_at is not None else 0.0
     asked = state.stop_asked is not None
     if phase is Phase.LOST:
-        return End("gone, and nobody saw how (a reboot?)", None, served, True, asked)
+        why = state.vanished_why or "nobody saw how (a reboot?)"
+        return End(f"gone, and {why}", None, served, True, asked)
     failure = verdict.failure(state)
     if phase is Phase.FAILED:
         return End(_words(failure) if failure else _exit(state), failure.kind if failure else None, served, True, asked)

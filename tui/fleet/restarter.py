@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from tui.fleet import policy
 from tui.fleet.hosts import HostWatch
@@ -13,6 +15,7 @@ from tui.fleet.policy import Decision, End, Limits
 from tui.fleet.supervisor import Supervisor
 from tui.host.api import HostError, Lease
 from tui.sglang.events import Event, Launched, RestartsTold
+from tui.sglang.model import FailureKind
 from tui.sglang.restarts import Restarts
 
 ENDED = "not restarted, since somebody ended it"
@@ -30,6 +33,8 @@ class Restarter:
         self._alive: str | None = None  # the run that was seen alive last
         self._over: str | None = None  # the run whose end was decided on last
         self._mine = False
+        self._held: float | None = None  # since when this session restarted it last
+        self._holders: set[str] = set()  # the sessions that were seen to restart it
         self._due: float | None = None
         self._task: asyncio.Task[None] | None = None
         self._news = asyncio.Event()  # the lease or the host may be there now
@@ -73,11 +78,12 @@ class Restarter:
         self._tell(replace(self.told, ends_at=at))
 
     def _launched(self, event: Launched) -> None:
-        """A run of the user's own begins a new count; somebody else's makes ours needless, as the old run does not."""
+        """A run that somebody launched begins a new count; one of a session that restarts may be a restart. Either
+        makes ours needless, as the old run does not."""
         if event.run.run == self._over or self._launching:
             return
         self.cancel("")
-        if not event.run.adopted:
+        if not event.run.adopted or event.run.who not in self._holders:
             self._ends.clear()
             self._tell(replace(self.told, count=0))
 
@@ -101,12 +107,53 @@ class Restarter:
     def lease(self, lease: Lease) -> None:
         """Take notice of who restarts it."""
         self._mine = lease.mine
-        self._tell(replace(self.told, by=lease.who, here=lease.mine, since=lease.since, next_at=self._shown_due()))
+        if lease.who:
+            self._holders.add(lease.who)
         if lease.mine:
+            self._held = lease.since
+            self._tell(replace(self.told, by=lease.who, here=True, since=lease.since, next_at=self._shown_due()))
             self._news.set()
             self._lingering.see()
-        else:
-            self._lingering.cancel()
+            return
+        self._lingering.cancel()
+        if lease.since is not None and lease.since == self._held:
+            return  # our own agent of a lost connection, which has not ended yet
+        told = replace(self.told, by=lease.who, here=False, since=lease.since, next_at=None)
+        if lease.told.get("over") == self._current():
+            with contextlib.suppress(KeyError, TypeError, ValueError):  # written by another release
+                told = self._learn(lease.told, told)
+        self._tell(told)
+
+    def _current(self) -> str | None:
+        """The run whose end would be decided on, if there is one."""
+        state = self.supervisor.state
+        over = state.exit is not None or state.vanished
+        return state.run.run if state.run and over else self._over
+
+    def for_others(self) -> dict[str, Any]:
+        """How the restarts stand here, for sessions that may take them over: JSON."""
+        ends = policy.counted(self._ends, self._limits.window) if self._ends else ()
+        told = self.told
+        return {
+            "over": self._over,
+            "ends": [[end.reason, end.kind, end.served, end.failed] for end in ends],
+            "pending": told.pending,
+            "next_at": told.next_at,
+            "why": told.why,
+            "count": told.count,
+        }
+
+    def _learn(self, others: Mapping[str, Any], told: Restarts) -> Restarts:
+        """Take over what ``for_others`` of the session that restarts says: this one may have missed short runs."""
+        keys = ("pending", "next_at", "why", "count")
+        learnt = replace(told, limit=self._limits.restarts, **{key: others[key] for key in keys})
+        self._ends = [
+            End(reason, kind and FailureKind(kind), served, failed) for reason, kind, served, failed in others["ends"]
+        ]
+        if self._task and not others["pending"]:
+            self._task.cancel()
+            self._task = self._due = None
+        return learnt
 
     @property
     def told(self) -> Restarts:
@@ -122,13 +169,14 @@ class Restarter:
     def _decide(self, end: End) -> None:
         self._ends.append(end)
         decision = policy.decide(self.supervisor.server.restart, self._ends, self._limits)
+        made = decision.made if decision.why else self.told.count
         self._task = None
         if decision.delay is None:
             self._due = None
-            self._tell(replace(self.told, pending=False, next_at=None, why=decision.why))
+            self._tell(replace(self.told, pending=False, next_at=None, why=decision.why, count=made))
             return
         self._due = self.supervisor.now + decision.delay
-        self._tell(replace(self.told, pending=True, next_at=self._shown_due(), why=decision.why))
+        self._tell(replace(self.told, pending=True, next_at=self._shown_due(), why=decision.why, count=made))
         assert self._over is not None
         self._task = asyncio.get_running_loop().create_task(self._restart(self._over, decision))
 

@@ -26,7 +26,7 @@ class Restarters:
         self._of: dict[str, Restarter] = {}
         self._tasks: list[asyncio.Task[None]] = []
         self._looks: list[asyncio.Event] = []  # per host: it has been asked once
-        self._back: dict[str, asyncio.Event] = {}  # per host: it answers again
+        self._back: dict[str, asyncio.Event] = {}  # per host: it answers again, or there is something to tell there
 
     def add(self, supervisor: Supervisor, watch: HostWatch) -> None:
         if supervisor.server.restart != policy.NEVER:
@@ -35,7 +35,11 @@ class Restarters:
     def see(self, supervisor: Supervisor, event: Event) -> None:
         """Take notice of what happened to a server."""
         restarter = self._of.get(supervisor.server.name)
-        if restarter is None or isinstance(event, RestartsTold):
+        if restarter is None:
+            return
+        if isinstance(event, RestartsTold):
+            if event.restarts.here:
+                self._back[supervisor.server.host.name].set()  # to tell the others
             return
         if isinstance(event, HostLost):
             restarter.lost()
@@ -69,7 +73,8 @@ class Restarters:
             back.clear()
             with contextlib.suppress(HostError):
                 await watch.require()
-                leases = await watch.link.leases(profile, list(restarters), take=self._active, who=who())
+                told = {name: restarter.for_others() for name, restarter in restarters.items()}
+                leases = await watch.link.leases(profile, list(restarters), take=self._active, who=who(), told=told)
                 for name, lease in leases.items():
                     restarters[name].lease(lease)
             looked.set()

@@ -167,6 +167,7 @@ class Supervisor:
 
     async def _conclude(self, ended: RunEnded) -> None:
         """Say the end; first ask whether somebody else asked for it, which would make it no failure."""
+        lost = ""
         if self.state.stop_asked is None:
             with contextlib.suppress(HostError):
                 for record in await self.link.runs(self.profile, self.server.name):
@@ -176,7 +177,7 @@ class Supervisor:
                         if ended.exit is None and (lost := translate.lost_words(record.fate)):
                             self.apply(Noted(self.now, lost))
         if self.follows(ended.run):
-            self.apply(Exited(self.now, translate.run_exit(ended.exit)) if ended.exit else Vanished(self.now))
+            self.apply(Exited(self.now, translate.run_exit(ended.exit)) if ended.exit else Vanished(self.now, lost))
 
     async def adopt(self, record: RunRecord, hello: Hello) -> None:
         """Take over a run found on the host, alive or ended, with its whole log."""
@@ -211,6 +212,7 @@ class Supervisor:
             utc_offset=hello.utc_offset,
             adopted=adopted,
             sglang=record.sglang,
+            who=record.who,
         )
         spooled = self._open_log(record) if record.log else None
         self._lived = record.alive

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from tui.host.machine import Machine
 from tui.host.question import Question
@@ -233,11 +233,13 @@ class KillReport:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who restarts a server: one session at a time, this one if ``mine``; ``who`` is empty for nobody."""
+    """Who restarts a server: one session at a time, this one if ``mine``; ``who`` is empty for nobody. ``told``: what
+    another one tells of its restarts."""
 
     mine: bool
     who: str = ""
     since: float | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +313,10 @@ class Link(Protocol):
         ended. ``again``: the answer to an earlier one was lost; this one tells what that one did, too."""
 
     async def leases(
-        self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = ""
+        self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = "", told: object = None
     ) -> Mapping[str, Lease]:
-        """Who restarts each server. ``take``: from now on this session does, as ``who``, where nobody else does."""
+        """Who restarts each server. ``take``: from now on this session does, as ``who``, where nobody else does;
+        ``told``, JSON by server, is for other sessions to read."""
 
     async def get(
         self,

@@ -313,10 +313,10 @@ class HostLink:
         )  # fmt: skip
 
     async def leases(
-        self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = ""
+        self, profile: str, servers: Sequence[str], *, take: bool = False, who: str = "", told: object = None
     ) -> Mapping[str, Lease]:
         kind = "lease" if take else "leases"
-        _, body = await self._live().request(kind, profile=profile, servers=list(servers), who=who)
+        _, body = await self._live().request(kind, profile=profile, servers=list(servers), who=who, told=told or {})
         return {name: Lease(**told) for name, told in json.loads(body).items()}
 
     async def get(

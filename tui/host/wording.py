@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tui.host.api import HostError, HostErrorKind
 from tui.host.question import LockedKey
-from tui.host.target import ssh_words
+from tui.host.target import parse_target, ssh_words
 
 FINAL = frozenset(  # trying again changes nothing, and may lock the user out
     {
@@ -133,6 +133,15 @@ _TABLE: tuple[tuple[str, str, HostErrorKind, str, str], ...] = (
         "MaxSessions of its sshd is reached, or the account may not run commands.",
     ),
 )
+
+
+def login_hint(address: str) -> str:
+    """What to try where the host at ``address``, as a profile has it, says nothing of its own."""
+    if address == "local":
+        return "This machine may be overloaded, or the `python` of the host hangs."
+    target = parse_target(address)
+    user = f"{target.user}@" if target.user else ""
+    return f"Try `ssh {ssh_words(user + target.host, target.port or 22)}`."
 
 
 def timed_out(error: BaseException) -> bool:

@@ -10,7 +10,7 @@ from tui.sglang.state import ServerState
 
 
 def upcoming(state: ServerState, now: float) -> str:
-    """What this session will do with the server by itself, and when: ``restart 2 of 5 in 12s``; else empty."""
+    """What will be done with the server by itself, and when: ``restart 2 of 5 in 12s``; else empty."""
     restarts = state.restarts
     if state.launch_at is not None:
         return f"waits its turn, launches in {span(state.launch_at - now)}"
@@ -19,14 +19,18 @@ def upcoming(state: ServerState, now: float) -> str:
         return f"ends what is left of it in {span(restarts.ends_at - now)}, then {number}"
     if not restarts.pending or restarts.next_at is None:
         return ""
-    return f"{number} in {span(restarts.next_at - now)}" if restarts.next_at > now else f"{number} now"
+    when = f"in {span(restarts.next_at - now)}" if restarts.next_at > now else "now"
+    return f"{number} {when}" if restarts.here else f"{number} {when}, by {restarts.by}"
 
 
 def who_restarts(restarts: Restarts, now: float) -> str:
-    """``restarts on failure, by you since 02:11, 2 so far``; empty without a policy."""
+    """``restarts on failure, by you since 02:11, 2 so far``; where it has ended for good, that it does so from the next
+    launch on. Empty without a policy."""
     if restarts.policy == "never":
         return ""
     words = [f"restarts {'on failure' if restarts.policy == 'on-failure' else restarts.policy}"]
+    if restarts.why and not restarts.pending:
+        words = [f"once it is launched again, {words[0]}"]
     if restarts.by is not None:
         words.append(f"by {'you' if restarts.here else restarts.by}" if restarts.by else "but no open session does it")
     if restarts.since is not None:

@@ -55,7 +55,8 @@ def _shared(lost: tuple[str | None, str | None], states: Iterable[ServerState]) 
 
 
 def _out_of_reach(state: ServerState, now: float) -> str:
-    since = f" for {span(now - state.unreachable_since)}" if state.unreachable_since else ""
+    lost = 0.0 if state.unreachable_since is None else now - state.unreachable_since
+    since = f" for {span(lost)}" if lost >= 1.0 else ""
     why = f": {state.unreachable_why}" if state.unreachable_why else ""
     return f"host unreachable{since}{why}"
 

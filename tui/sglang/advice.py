@@ -179,10 +179,19 @@ def _died(line: str, facts: LogFacts) -> tuple[str, ...]:
 
 
 def _other(line: str, facts: LogFacts) -> tuple[str, ...]:
-    for words, advice in _OTHERS:
-        if words in line:
-            return (advice,)
-    return ("Read the traceback above this line.",)
+    return _of_words(line) or ("Read the traceback above this line.",)
+
+
+def silent(line: str) -> tuple[str, ...]:
+    """What to do about an end that no error in the log explains; ``line``: its last one."""
+    return _of_words(line) or (
+        "Its log ends without an error: read its last lines. `df -h` on the host tells whether the disk that holds the "
+        "log is full: then what it said last is lost.",
+    )
+
+
+def _of_words(line: str) -> tuple[str, ...]:
+    return next(((advice,) for words, advice in _OTHERS if words in line), ())
 
 
 _OTHERS = (

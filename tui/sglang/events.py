@@ -69,9 +69,10 @@ class Exited:
 
 @dataclass(frozen=True, slots=True)
 class Vanished:
-    """The run's process is gone and nobody recorded how (reboot, keeper killed)."""
+    """The run's process is gone and nobody recorded how (reboot, keeper killed): ``why``, where that is known."""
 
     at: float
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

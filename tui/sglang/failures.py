@@ -8,23 +8,35 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from tui.sglang.kinds import LineKind, kind_of
 from tui.sglang.logfacts import LogFacts
 from tui.sglang.model import Exit, Failure, FailureKind
 from tui.sglang.short import short
 
 __all__ = ["advised", "from_exit", "short", "weigh"]
 
+# Lines of a server that is well
+_EVERYDAY = frozenset({
+    LineKind.BATCH, LineKind.CACHE, LineKind.HTTP, LineKind.PROBE, LineKind.PROGRESS, LineKind.READY, LineKind.STAGE
+})  # fmt: skip
 # What is said when a process is gone, whatever ended it
 _SYMPTOMS = frozenset({FailureKind.CHILD_DIED, FailureKind.NCCL, FailureKind.MULTI_NODE, FailureKind.OTHER})
 _GUESSED = re.compile(r"(?i)exit ?code[:=]? *-9|exited with code 137|\bKilled\b|status=9")
 
 
-def from_exit(exit: Exit, facts: LogFacts) -> Failure:
-    """Explains an end of which the log says nothing; the last line is all there is to show."""
-    from tui.sglang.advice import advise  # seldom asked: not in the way of the first paint
+def from_exit(exit: Exit, facts: LogFacts, full: str = "") -> Failure:
+    """Explains an end of which the log says nothing. Its last line may still be an error that nobody knows here; one
+    of its everyday is none. ``full``: that the disk of its log was, as its host last said."""
+    from tui.sglang.advice import advise, silent  # seldom asked: not in the way of the first paint
 
     kind, explanation = _of_exit(exit)
-    return Failure(kind, facts.last_line, facts.lines, explanation, advise(kind, facts.last_line, facts))
+    mute = not facts.last_line.strip() or kind_of(facts.last_line) in _EVERYDAY
+    line, number = ("", 0) if mute else (facts.last_line, facts.lines)
+    advice = silent(line) if kind is FailureKind.OTHER else advise(kind, line, facts)
+    if full:
+        explanation = f"{explanation} Its host had said: {full}."
+        advice = ("Free space there, then launch it again: `df -h` names what is full.", *advice[1:])
+    return Failure(kind, line, number, explanation, advice)
 
 
 def weigh(failure: Failure, exit: Exit, facts: LogFacts) -> Failure:

@@ -187,6 +187,7 @@ class RunInfo:
     utc_offset: int | None = None  # seconds east of UTC on the host
     adopted: bool = False
     sglang: str | None = None  # its version, as the launch found it beside the interpreter
+    who: str = ""  # the session that launched it
 
 
 @dataclass(frozen=True, slots=True)

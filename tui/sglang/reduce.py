@@ -54,9 +54,11 @@ def _reduce(state: ServerState, event: Event) -> ServerState:
             return ServerState(state.info, refused=event.failure, seen_at=event.at, restarts=state.restarts)
         case Exited():
             ended = replace(state, exit=event.exit, alive=False, listening="none", vanished=False, seen_at=event.at)
-            return replace(ended, warnings=(event.exit.leftover,) if event.exit.leftover else ())
+            left = (event.exit.leftover,) if event.exit.leftover else ()
+            return replace(ended, warnings=left, last_warnings=state.warnings or state.last_warnings)
         case Vanished():
-            return replace(state, vanished=True, alive=False, listening="none", warnings=(), seen_at=event.at)
+            gone = replace(state, vanished=True, vanished_why=event.why, alive=False, listening="none")
+            return replace(gone, warnings=(), last_warnings=state.warnings or state.last_warnings, seen_at=event.at)
         case StopAsked():
             return replace(state, stop_asked=state.stop_asked or event.at)
         case HostLost():

@@ -16,9 +16,9 @@ class Restarts:
     by: str | None = None  # who restarts: user@machine and pid of that session
     here: bool = False  # it is this session
     since: float | None = None  # when that session took it up
-    count: int = 0  # restarts that this session made since somebody launched the server
+    count: int = 0  # restarts since somebody launched the server, of those that the limit counts
     limit: int = 0  # restarts after which it gives up
     pending: bool = False  # a restart is to come, whoever carries it out
-    next_at: float | None = None  # when this session's next attempt is due
+    next_at: float | None = None  # when the next attempt of who restarts is due
     ends_at: float | None = None  # when this session ends what is left of it: it has failed, and lives on
     why: str = ""  # why it will be restarted, or why it will not be

@@ -31,6 +31,7 @@ class ServerState:
     memory_peak: int = 0  # bytes, the largest ``memory.pinned`` of this run
     grew_at: float | None = None  # when ``memory_peak`` last grew
     vanished: bool = False  # the process is gone and nobody recorded how
+    vanished_why: str = ""  # why nobody did, where that is known
     refused: Failure | None = None  # a launch that never became a process
     stop_asked: float | None = None  # when this side, or another session, asked it to end
     unreachable_since: float | None = None
@@ -40,6 +41,7 @@ class ServerState:
     ready_at: float | None = None  # when it was first known to be ready
     previous_stages: tuple[tuple[str, float], ...] = ()  # (stage, seconds) of the last run that became ready
     warnings: tuple[str, ...] = ()  # what its host warns of now: little disk left, its keeper killed
+    last_warnings: tuple[str, ...] = ()  # of a run that has ended: what its host warned of last
     notes: tuple[str, ...] = ()  # things worth saying that are no failure ("already runs with other flags: …")
     launch_at: float | None = None  # when its launch is due, which waits its turn among those on its host
     restarts: Restarts = field(default_factory=Restarts)

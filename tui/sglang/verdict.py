@@ -171,7 +171,10 @@ def _explained(state: ServerState) -> Failure | None:
         return found
     if end.refused is not None:
         return end.refused
-    return failures.from_exit(end, state.log) if found is None else failures.weigh(found, end, state.log)
+    if found is not None:
+        return failures.weigh(found, end, state.log)
+    full = next((words for words in state.last_warnings if words.startswith("no space left ")), "")
+    return failures.from_exit(end, state.log, full)
 
 
 def version(state: ServerState) -> str | None:

@@ -27,21 +27,22 @@ class Leases:
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._held: dict[str, float] = {}  # path -> since when
-        self._fds: list[int] = []
+        self._held: dict[str, tuple[int, dict[str, Any]]] = {}  # path -> descriptor, and what stands in the file
         agent.loop.on_part.append(self._release)
 
     def _release(self) -> None:
         """What outlives the channel restarts nothing."""
-        for fd in self._fds:
+        for fd, _ in self._held.values():
             os.close(fd)
 
     def look(self, request: Request) -> None:
-        """Answer, by server, who restarts it: ``who`` (empty: nobody), ``since``, ``mine``."""
+        """Answer, by server, who restarts it: ``who`` (empty: nobody), ``since``, ``mine``, and what that session told
+        of it last."""
         self._answer(request, take=False)
 
     def take(self, request: Request) -> None:
-        """The same, after taking what is free. Raises ``OSError`` where the folder cannot be written."""
+        """The same, after taking what is free. ``told``, by server: for others to read, of what is held here. Raises
+        ``OSError`` where the folder cannot be written."""
         self._answer(request, take=True)
 
     def _answer(self, request: Request, take: bool) -> None:
@@ -54,9 +55,14 @@ class Leases:
         if path not in self._held and take:
             private_dirs(folder)
             self._take(path, str(header.get("who", "")))
-        if path in self._held:
-            return {"mine": True, "who": header.get("who", ""), "since": self._held[path]}
-        return dict(holder(path), mine=False)
+        if path not in self._held:
+            return dict(holder(path), mine=False)
+        fd, mark = self._held[path]
+        told = header.get("told", {}).get(server)
+        if told is not None and told != mark["told"]:
+            mark["told"] = told
+            write(fd, mark)
+        return {"mine": True, "who": header.get("who", ""), "since": mark["since"]}
 
     def _take(self, path: str, who: str) -> None:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -66,16 +72,19 @@ class Leases:
             os.close(fd)
             return
         me, since = procs.look(os.getpid()), time.time()
-        mark = {"who": who, "since": since, "pid": os.getpid(), "start": me.start if me else 0}
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(mark).encode("ascii"), 0)
-        self._held[path] = since
-        self._fds.append(fd)  # stays open for the life of this process
+        mark = {"who": who, "since": since, "pid": os.getpid(), "start": me.start if me else 0, "told": {}}
+        self._held[path] = fd, mark  # stays open for the life of this process
+        write(fd, mark)
+
+
+def write(fd: int, mark: dict[str, Any]) -> None:
+    os.ftruncate(fd, 0)
+    os.pwrite(fd, json.dumps(mark).encode("ascii"), 0)
 
 
 def holder(path: str) -> dict[str, Any]:
     """Who holds the lock at ``path``; its file alone proves nothing, since it outlives its holder."""
-    nobody = {"who": "", "since": None}
+    nobody: dict[str, Any] = {"who": "", "since": None, "told": {}}
     try:
         fd = open_regular(path)
     except OSError:
@@ -90,4 +99,6 @@ def holder(path: str) -> dict[str, Any]:
     finally:
         os.close(fd)
     lives = procs.is_alive(told.get("pid"), told.get("start"))
-    return {"who": (told.get("who") if lives else "") or "somebody", "since": told.get("since") if lives else None}
+    if not lives:
+        return {"who": "somebody", "since": None, "told": {}}
+    return {"who": told.get("who") or "somebody", "since": told.get("since"), "told": told.get("told") or {}}
