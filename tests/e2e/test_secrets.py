@@ -36,11 +36,11 @@ ENVIRONMENT = {
     "EXTRA": '{"tenant": "canary-extra-33"}',
 }
 PLAIN = "canary-plain-8d2a"
-CANARIES = [*ENVIRONMENT.values(), PLAIN, "canarypass11", "canary-extra-33"]
+CANARIES = [*ENVIRONMENT.values(), PLAIN, "canarypass11", "canary-extra-33", "canary-odd-4c", "canary-end-9d"]
 
 # what servers and their libraries have been seen to print
 LOG = r"""
-import json, os, sys, time
+import json, os, shlex, sys, time
 argv = sys.argv[1:]
 if "--config" in argv:
     from ruamel.yaml import YAML
@@ -48,10 +48,17 @@ if "--config" in argv:
 key, admin, extra = (argv[next(i for i, w in enumerate(argv) if w.strip("-") == name) + 1]
                      for name in ("api-key", "admin-api-key", "hicache-storage-backend-extra-config"))
 env, at = dict(os.environ), "[2026-01-01 10:00:00] "
+odd = "it's \"canary-odd-4c\", canary-end-9d"  # known to no profile, and told by its name alone
 for line in (
     "%sserver_args=ServerArgs(model_path='/m', api_key='%s', admin_api_key='%s', port=1)" % (at, key, admin),
     "%sserver_args=ServerArgs(model_path=\"/m\", api_key=\"%s\", tp_size=1)" % (at, key),
     at + "server_args=" + json.dumps({"api_key": key, "hicache_storage_backend_extra_config": extra}),
+    at + "server_args=ServerArgs(model_path='/m', api_key=%r, admin_api_key=%r, port=1)" % (odd[5:], odd),
+    at + json.dumps({"api_key": odd, "port": 1}),
+    at + "command: " + shlex.join(["python", "--api-key", odd, "--admin-api-key=" + odd]),
+    at + "export HF_TOKEN=" + shlex.quote(odd),
+    at + "argv: " + repr(["--api-key", odd, "--admin-api-key=" + odd]),
+    "  api_key: " + odd,
     at + "argv: " + repr(argv),
     at + "command: python -m sglang.launch_server " + " ".join(argv),
     at + "headers: {'Authorization': 'Bearer %s', 'x-api-key': '%s'}" % (key, key),
@@ -66,8 +73,8 @@ for line in (
     at + "Scheduler hit an exception: Traceback (most recent call last):",
     '  File "/x/scheduler.py", line 1, in run',
     "    os.execvpe(argv, {%s})" % ", ".join("%r: %r" % pair for pair in env.items()),
-    "ValueError: bad environment TELEMETRY=%s HF_TOKEN=%s api_key=%s url %s" % (
-        env["TELEMETRY"], env["HF_TOKEN"], key, env["http_proxy"]),
+    "ValueError: bad environment TELEMETRY=%s HF_TOKEN=%s api_key=%s admin_api_key=%r url %s" % (
+        env["TELEMETRY"], env["HF_TOKEN"], key, odd, env["http_proxy"]),
 ): print(line, flush=True)
 print("last words: the key was", key, "and the word", env["TELEMETRY"], flush=True)
 time.sleep(0 if "--die" in argv else 600)

@@ -98,6 +98,8 @@ def test_a_line_that_was_cut_within_the_value_is_masked_to_its_end(way: str, sec
         ("a=1,api_key=foo,port=3", "a=1,api_key=****,port=3"),
         ("{api_key: abc'd, port: 1}", "{api_key: ****, port: 1}"),
         ("  api_key: some 'thing' here", "  api_key: ****"),
+        ("box  |   api_key: some 'thing' here", "box  |   api_key: ****"),
+        ("[2026-01-01 10:00:00 TP0] api_key: some 'thing' here", "[2026-01-01 10:00:00 TP0] api_key: ****"),
         ("bash -c 'x --hf-token abc' y", "bash -c 'x --hf-token ****' y"),
         (
             '{"message": "bad api_key=\'abc d\'", "level": "error"}',

@@ -52,8 +52,8 @@ _HEADS = (
         rb"(?i)(?P<shell>)\bauthorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:(?:basic|token|digest|bearer)\s)?+(?=[^\s'\"]\S{3})"
     ),
 )
-_YAML = re.compile(  # alone in its line
-    rb"(?im)(^(?:\[[^\]\r\n]{1,80}\])?[ \t]{0,80}(?:- )?(?:" + _SECRET_NAME + rb"):[ \t]{1,4}+)" + _NO_SECRET
+_YAML = re.compile(  # alone in its line, behind a record's head or a server's name
+    rb"(?im)(^(?:[^\r\n'\"]{1,100}?[|\]] )?[ \t]{0,80}(?:- )?(?:" + _SECRET_NAME + rb"):[ \t]{1,4}+)" + _NO_SECRET
     + rb"(?!['\"])[^\r\n]++"
 )  # fmt: skip
 _BEGIN = re.compile(rb"\\?['\"]")
