@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.view import sources
+from tui.view import layout
 from tui.view.app import HcsApp
 from tui.view.panels import Board
 from tui.view.snapshot import screen_text
@@ -129,3 +130,18 @@ async def test_a_wall_with_one_server_left_says_which(tmp_path: Path) -> None:
             app.draw()
             await pilot.pause()
             assert told in screen_text(app) and "4 to 4" not in screen_text(app)
+
+
+@pytest.mark.parametrize("size", [(60, 20), (120, 36)])
+@pytest.mark.parametrize(("panel", "other"), [("caches", "start-up"), ("timeline", "caches")])
+async def test_a_zoomed_panel_stands_alone(tmp_path: Path, size: tuple[int, int], panel: str, other: str) -> None:
+    app = HcsApp(sources.fleet(tmp_path), frozen=True)
+    async with app.run_test(size=size) as pilot:
+        app.select("gpu2")
+        layout.zoom(app.screen, f"{panel}-panel")
+        app.arrange()
+        await pilot.pause()
+        told = await pressed(pilot)
+        assert f"gpu2 · {other}" not in told and "SERVERS" not in told
+        assert "92 of 150 GB" in told or panel == "timeline"
+        assert "gpu2 · " in told and "SERVERS" in await pressed(pilot, "escape")

@@ -53,8 +53,10 @@ def arrange(screen: Screen[object], columns: int, rows: int, board_rows: int, ch
     screen.query_one("#board-panel").styles.height = "1fr" if zoomed else told.board
     detail.styles.height = "1fr" if zoomed else max(1, told.detail)
     ready = chosen is not None and chosen.phase is Phase.READY
-    screen.query_one("#timeline-panel").styles.display = "block" if told.both or not ready or zoomed else "none"
-    screen.query_one("#caches-panel").styles.display = "block" if told.both or ready or zoomed else "none"
+    for panel, wanted in (("#timeline-panel", not ready), ("#caches-panel", ready)):
+        found = screen.query_one(panel)
+        shown = found.has_class("zoomed") if zoomed else told.both or wanted
+        found.styles.display = "block" if shown else "none"
 
 
 def zoom(screen: Screen[object], panel: str) -> None:
