@@ -65,9 +65,9 @@ async def _print(stream: LogStream, record: RunRecord, lines: int | None, follow
         if start == 0 or tail.count(b"\n") > (lines or 0):
             break
         reach *= 8
-    _write(_last_lines(tail, lines, whole=start == 0))
+    carry = tail.rpartition(b"\n")[2] if follow and record.alive else b""  # no half of a line: it may be of a secret
+    _write(_last_lines(tail[: len(tail) - len(carry)], lines, whole=start == 0))
     if follow and record.alive:
-        carry = b""
         async with aclosing(stream.bytes(record, size)) as chunks:
             async for data in chunks:
                 whole, newline, carry = (carry + data).rpartition(b"\n")

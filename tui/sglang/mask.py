@@ -15,7 +15,7 @@ _WORDS = (b"secret", b"passw", b"bearer", b"authorization", b"hf_", b"sk-", b"gh
 _KEY = re.compile(rb"(?:api|access|private)[_-]?key")
 _TOKEN = re.compile(rb"token(?:(?<=[_a-z]token)|(?<=-token)[ \\='\"]|(?<![#-]token)[\\='\":])")  # no batch line has it
 _NAMED_TOKEN = rb"(?:hf|hub|auth|access|api|session|refresh|github|gh|wandb)[_-]?token"
-_SECRET_TOKEN = re.compile(_NAMED_TOKEN + rb"|-token[ \\='\"]|(?<![#\w-])token")
+_SECRET_TOKEN = re.compile(_NAMED_TOKEN + rb"|-token[ \\='\"]|(?<![#\w-])token[\\='\": ]")
 _SECRET_NAME = (
     rb"[\w-]{0,60}(?:api[_-]?key|access[_-]?key|private[_-]?key|secret|passwd|password|"
     + _NAMED_TOKEN
