@@ -6,6 +6,7 @@ import asyncio
 import csv
 import io
 import json
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 
 from tests.cli.test_frame import Ran, hcs_tui
 from tests.host.links import Ear, HostOf, follow, opened, python
+from tui.cli.runs import LOOKS
 
 SPEAK = (
     "import sys\n"
@@ -84,6 +86,20 @@ def test_runs_are_listed_with_what_became_of_them(kept: Kept) -> None:
     assert table[0].split() == ["RUN", "SERVER", "HOST", "STARTED", "TOOK", "STATE", "LOG", "WHO"]
     assert table[2].startswith(kept.runs[1]) and "failed exit 3" in table[2]
     assert text_of(hcs_tui("runs", kept.profile, "b")) == "no runs\n"
+
+
+def test_of_very_many_runs_the_older_ones_are_listed_by_their_records(doomed: Kept) -> None:
+    old = doomed.folder / doomed.runs[0]
+    for number in range(LOOKS):
+        name = f"20200101T000000Z-{number:06x}"
+        copy = shutil.copytree(old, doomed.folder / name)
+        told = json.loads((copy / "run.json").read_text())
+        (copy / "run.json").write_text(json.dumps({**told, "run": name, "started": 1.5e9 + number}))
+    ran = hcs_tui("runs", doomed.profile, "--json")
+    found = json.loads(ran.out)["runs"]
+    assert (ran.code, len(found)) == (0, LOOKS + 3)
+    assert [one["exit"]["status"] for one in found] == [0, 3, *[0] * (LOOKS + 1)]
+    assert f"of {LOOKS + 3} runs the logs of the newest {LOOKS} were read" in ran.err
 
 
 def test_a_host_that_does_not_answer_may_keep_runs(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tui.report.runs import (
 )
 
 Found = TypeVar("Found")
+LOOKS = 200  # logs of a host that a list reads; launches keep 20 runs of a server
 
 
 class RunsGroup(click.Group):
@@ -64,7 +65,11 @@ def list_runs(profile: str, server: str | None, as_json: bool) -> Exit:
 
 async def _list(profile: Profile, servers: Sequence[Server], server: str | None, as_json: bool) -> Exit:
     async def of_host(host: RunsOfHost) -> list[PastRun]:
-        return [await host.look(record, GLANCE) for record in await host.records(profile.name, server)]
+        records = await host.records(profile.name, server)
+        if len(records) > LOOKS:
+            narrate(f"{host.host.name}: of {len(records)} runs the logs of the newest {LOOKS} were read")
+        read = [await host.look(record, GLANCE) for record in records[:LOOKS]]
+        return read + [host.unread(record) for record in records[LOOKS:]]
 
     found, code = await _everywhere(servers, of_host)
     runs = sorted((run for part in found for run in part), key=lambda run: run.record.started, reverse=True)

@@ -117,7 +117,7 @@ def _checked(name: str, text: bytes) -> Recorded:
     try:
         if len(text) > LARGEST:
             raise ValueError
-        told = json.loads(text.decode("utf-8", "replace"), parse_int=_integer)
+        told = DECODER.decode(text.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return Recorded(None, "%s cannot be read" % name)
     if not isinstance(told, dict):
@@ -134,6 +134,9 @@ def _checked(name: str, text: bytes) -> Recorded:
 def _integer(digits: str) -> int | None:
     """To read a very long number takes time that grows with its square."""
     return int(digits) if len(digits) <= MOST_DIGITS else None
+
+
+DECODER = json.JSONDecoder(parse_int=_integer)
 
 
 def _encodable(value: Any) -> Any:
