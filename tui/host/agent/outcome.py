@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 from .files import FORMAT, open_regular
@@ -12,6 +13,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Mapping
 
+TOO_LONG = (
+    "Linux takes at most 131071 bytes in one argument or variable, and a few MB in all: give what is long in a file."
+)
 CHECK = "Check the interpreter or command, the working directory and their permissions."
 LEFT_REMEDY = "`hcs-tui down` or `relaunch` ends what is left"
 NAMED = 5  # processes
@@ -33,7 +37,8 @@ def not_started(folder: str, asked: Mapping[str, Any], ended: Mapping[str, Any])
     if step:
         name = (asked.get("argv") or ["The server"])[0]
         message = "%s cannot be started: %s." % (name, ended.get("error"))
-        return {"message": message, "remedy": CHECK, "failure": "bad_argument"}
+        remedy = TOO_LONG if ended.get("error") == os.strerror(errno.E2BIG) else CHECK
+        return {"message": message, "remedy": remedy, "failure": "bad_argument"}
     return None
 
 
