@@ -112,7 +112,7 @@ def test_check_offline(profile: str) -> None:
     ]
     assert checks[1]["advice"] == "export API_KEY=…"
     text = hcs_tui("check", profile, "a", "--offline", env={"API_KEY": "sk-hush"})
-    assert "pass  a            secrets: set\n" in text.out
+    assert "pass  a            secrets: all are set\n" in text.out
     assert "sk-hush" not in text.out + text.err
 
 

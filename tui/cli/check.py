@@ -43,7 +43,7 @@ def offline_checks(profile: Profile, servers: Sequence[Server]) -> list[Check]:
             advice = "export " + " ".join(f"{name}=…" for name in missing)
             checks.append(Check(server.name, None, "secrets", "warn", f"not set here: {', '.join(missing)}", advice))
         elif server.secret_names():
-            checks.append(Check(server.name, None, "secrets", "pass", "set"))
+            checks.append(Check(server.name, None, "secrets", "pass", "all are set"))
         checks.append(_command(server))
     return checks
 
