@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import signal
@@ -9,12 +10,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual import events
+from textual.geometry import Size
 
 from tests.terminal import DEADLINE, ROOT, SCREEN_OFF, SCREEN_ON, Terminal, is_clean
-from tests.waiting import until
-from tui.view.terminal import SIGNALS
+from tests.waiting import eventually, until
+from tui.view.terminal import SIGNALS, TerminalDriver
 
 _CURSOR_ON = b"\x1b[?25h"
 
@@ -188,3 +192,31 @@ def test_the_first_frame_of_a_view_tells_what_is_known(terminal: Terminal) -> No
         terminal.answers(key, title)
         assert b"00:00:00" not in terminal.output and b"no figures yet" not in terminal.output
         terminal.answers(b"\x1b[27u", "SERVERS")
+
+
+async def test_the_newest_size_is_told_last() -> None:
+    """Also when it changes while the one before is looked at."""
+
+    class Driver(TerminalDriver):
+        _in_band_window_resize = False
+
+        def __init__(self) -> None:
+            self.told: list[Size] = []
+            self._app: Any = self  # its app here
+            self._sizes = [(1, 1), (100, 30)]
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            size = self._sizes.pop(0)
+            if self._sizes:
+                os.kill(os.getpid(), signal.SIGWINCH)
+            return size
+
+        def post_message(self, event: events.Resize) -> None:
+            self.told.append(event.size)
+
+    driver = Driver()
+    driver._hear_of_sizes()
+    os.kill(os.getpid(), signal.SIGWINCH)
+    await eventually(lambda: len(driver.told) == 2)
+    assert driver.told == [(1, 1), (100, 30)]
+    asyncio.get_running_loop().remove_signal_handler(signal.SIGWINCH)

@@ -18,7 +18,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, TextIO, cast
 
+from textual import events
 from textual.drivers.linux_driver import LinuxDriver
+from textual.geometry import Size
 
 from tui.view.keyboard import read_keys
 
@@ -88,7 +90,8 @@ def _flush() -> bool:
 
 
 class TerminalDriver(LinuxDriver):
-    """Textual's driver, which survives a terminal that hung up and a stop that nobody announced."""
+    """Textual's driver, which survives a terminal that hung up, a stop that nobody announced, and a size that changes
+    while it is looked at."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -96,6 +99,20 @@ class TerminalDriver(LinuxDriver):
 
     def run_input_thread(self) -> None:
         read_keys(self.fileno, self.exit_event.is_set, self.process_message)
+
+    def start_application_mode(self) -> None:
+        super().start_application_mode()  # type: ignore[no-untyped-call]  # Textual's has no annotations
+        self._hear_of_sizes()
+
+    def _hear_of_sizes(self) -> None:
+        """By the loop: Textual's own handler can be interrupted by the next signal, and then the older size is told
+        last, and stays."""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGWINCH, self._tell_size)
+
+    def _tell_size(self) -> None:
+        if not self._in_band_window_resize:
+            size = Size(*self._get_terminal_size())
+            self._app.post_message(events.Resize(size, size))
 
     def stop_application_mode(self) -> None:
         if self._mouse_pixels:
